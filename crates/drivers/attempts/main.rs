@@ -1,7 +1,7 @@
 //! Attempts to get out of a box, and the helper of the boxes in which they are made.
 //!
-//! `attempts run TIER WORKSPACE PROGRAM …` runs a program in a box. `attempts table TIER SCENE [STEP]` makes every attempt,
-//! or every STEP-th one, each in a box; `attempts unboxed SCENE` makes them without one. `attempts try ROW SCENE …` is one attempt from inside. `attempts hold COUNT TIER
+//! `attempts run TIER WORKSPACE PROGRAM …` runs a program in a box. `attempts table TIER SCENE [STEP [ABI]]` makes every
+//! attempt, or every STEP-th one, each in a box, as on a kernel with that version of Landlock; `attempts unboxed SCENE` makes them without one. `attempts try ROW SCENE …` is one attempt from inside. `attempts hold COUNT TIER
 //! WORKSPACE` keeps boxes busy until it is killed.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "what was tried is read from the output")]
@@ -9,6 +9,7 @@
 
 mod acts;
 mod calls;
+mod folder_rows;
 mod rows;
 mod runner;
 mod scene;
@@ -31,8 +32,13 @@ fn main() -> ExitCode {
             let command: Vec<OsString> = command.iter().map(OsString::from).collect();
             runner::run(choice(tier), workspace.as_ref(), &command)
         }
-        ["table", tier, scene] => runner::table(choice(tier), scene.as_ref(), 1),
-        ["table", tier, scene, step] => runner::table(choice(tier), scene.as_ref(), step.parse().unwrap()),
+        ["table", tier, scene] => runner::table(choice(tier), scene.as_ref(), 1, u32::MAX),
+        ["table", tier, scene, step] => {
+            runner::table(choice(tier), scene.as_ref(), step.parse().unwrap(), u32::MAX)
+        }
+        ["table", tier, scene, step, abi] => {
+            runner::table(choice(tier), scene.as_ref(), step.parse().unwrap(), abi.parse().unwrap())
+        }
         ["unboxed", scene] => runner::unboxed(scene.as_ref()),
         ["hold", count, tier, workspace] => {
             runner::hold(count.parse().unwrap(), choice(tier), workspace.as_ref())

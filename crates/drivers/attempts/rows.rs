@@ -43,7 +43,18 @@ impl Stop {
             // A path that this machine does not have cannot be read either.
             Self::Landlock => &["unharmed", "EACCES", "EPERM", "EXDEV", "ENOENT", "ESRCH"],
             Self::Filter => &["EPERM", "ENOSYS", "SIGSYS"],
-            Self::Mounts => &["ENOENT", "EROFS", "EACCES", "EXDEV", "ENOTDIR", "EBUSY"],
+            Self::Mounts => &[
+                "ENOENT",
+                "EROFS",
+                "EACCES",
+                "EXDEV",
+                "ENOTDIR",
+                "EBUSY",
+                // A name that is taken by a mount.
+                "EEXIST",
+                "EISDIR",
+                "ENOTEMPTY",
+            ],
             Self::Namespaces => &["ESRCH", "ENOENT", "ECONNREFUSED", "ENETUNREACH", "EADDRNOTAVAIL"],
             Self::Capabilities => &["EPERM", "EACCES", "ENOENT"],
             Self::Absence => &["nothing"],
@@ -79,6 +90,14 @@ impl Row {
 
     pub(crate) fn stop(&self, has_namespaces: bool) -> Stop {
         self.stops[usize::from(has_namespaces)]
+    }
+
+    /// Whether it signals or looks for a process outside, which Landlock keeps inside from version 6 on.
+    pub(crate) fn is_signal(&self) -> bool {
+        let is_process = |part| self.target.contains(part);
+        self.stops[0] == Stop::Landlock
+            && matches!(self.kind, Kind::Act(_))
+            && ["another process", "the parent", "signal everything"].into_iter().any(is_process)
     }
 
     fn attempt(&self, scene: &Scene) -> Tried {

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use spinney_drivers::sandbox::{
-    BoxLauncher, BoxLimits, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, BoxedEnd, BoxedExit,
-    Confinement, OutputStream,
+    BoxLauncher, BoxLimits, BoxRefusal, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, BoxedEnd,
+    BoxedExit, Confinement, OutputStream,
 };
 
-use crate::rows::{Row, STOPPED, all};
+use crate::folder_rows::{self, Folders};
+use crate::rows::{Row, STOPPED, Stop, all};
 use crate::scene::{Outside, SECRET};
 
 fn on_tokio<T>(work: impl Future<Output = T>) -> T {
@@ -46,33 +47,73 @@ pub(crate) fn run(tier: BoxTierChoice, workspace: &Path, command: &[OsString]) -
 }
 
 /// Makes attempts, each in its own box, and prints what stopped each. Fails if one was not stopped as its row says.
-pub(crate) fn table(tier: BoxTierChoice, scene: &Path, step: usize) -> ExitCode {
-    let mut outside = Outside::new(scene);
-    let (mut made, mut wrong) = (0, 0);
+pub(crate) fn table(tier: BoxTierChoice, scene: &Path, step: usize, landlock_abi_max: u32) -> ExitCode {
+    let folders = scene.join("folders");
+    let mut tally = Tally::default();
     on_tokio(async {
-        let launcher = launcher().await;
+        // First: the other scene knows every name in its folder.
+        let launcher = launcher().await.as_with_landlock(landlock_abi_max);
+        let has_signals = is_open_to_signals(&launcher, tier);
+        if !has_signals {
+            let folders = Folders::new(&folders, launcher, tier);
+            for row in folder_rows::all(tier).iter().step_by(step) {
+                let tried = folders.try_row(row).await;
+                let expected = row.stop(tier == BoxTierChoice::Namespaces);
+                let is_stopped = tried.as_ref().is_ok_and(|said| expected.explains(said));
+                let name = format!("{:?}: {}", row.about, row.name);
+                tally.count(&name, expected, is_stopped, &format!("{tried:?}"));
+            }
+        }
+    });
+    if folders.exists() {
+        std::fs::remove_dir_all(&folders).unwrap();
+    }
+    let mut outside = Outside::new(scene);
+    on_tokio(async {
+        let launcher = launcher().await.as_with_landlock(landlock_abi_max);
         let workspace = outside.scene.path("workspace");
         let mut confinement = confinement(tier, &workspace);
         confinement.read.push(outside.scene.path("readable"));
         confinement.limits = BoxLimits { processes: 32, memory_bytes: 256 << 20, disk_bytes: 64 << 20 };
-        for row in all().iter().step_by(step) {
+        let has_signals = is_open_to_signals(&launcher, tier);
+        if has_signals {
+            confinement.weaknesses.push(BoxWeakness::Signals);
+        }
+        for row in all().iter().step_by(step).filter(|row| !(has_signals && row.is_signal())) {
             let end = attempt(&launcher, &confinement, row, &outside).await;
             let damage = outside.damage();
             let said = String::from_utf8_lossy(end.stdout.head()).trim().to_owned();
             let expected = row.stop(end.tier == BoxTier::Namespaces);
             let is_stopped =
                 end.exit == BoxedExit::Exited(STOPPED) && expected.explains(&said) && damage.is_empty();
-            made += 1;
-            wrong += usize::from(!is_stopped);
-            let mark = if is_stopped { "stopped" } else { "NOT STOPPED AS EXPECTED" };
-            println!("{mark}: {} by {expected:?}: {said} {:?} {damage:?}", row.name, end.exit);
-            if !is_stopped {
-                println!("    {}", String::from_utf8_lossy(end.stderr.head()).trim());
-            }
+            let complained = String::from_utf8_lossy(end.stderr.head()).trim().to_owned();
+            let said = format!("{said} {:?} {damage:?} {complained}", end.exit);
+            tally.count(&row.name, expected, is_stopped, said.trim_end());
         }
     });
-    println!("{made} attempts, {wrong} not stopped as expected");
-    ExitCode::from(u8::from(wrong > 0))
+    println!("{} attempts, {} not stopped as expected", tally.made, tally.wrong);
+    ExitCode::from(u8::from(tally.wrong > 0))
+}
+
+/// Whether commands of this tier can signal others: the kernel does not know how to keep that inside.
+fn is_open_to_signals(launcher: &BoxLauncher, tier: BoxTierChoice) -> bool {
+    matches!(launcher.tier(&confinement(tier, Path::new("/nonexistent"))), Err(BoxRefusal::Signals { .. }))
+}
+
+/// What became of the attempts.
+#[derive(Default)]
+struct Tally {
+    made: u32,
+    wrong: u32,
+}
+
+impl Tally {
+    fn count(&mut self, name: &str, expected: Stop, is_stopped: bool, said: &str) {
+        self.made += 1;
+        self.wrong += u32::from(!is_stopped);
+        let mark = if is_stopped { "stopped" } else { "NOT STOPPED AS EXPECTED" };
+        println!("{mark}: {name} by {expected:?}: {said}");
+    }
 }
 
 /// Makes the attempts without a box, but for those that would end this program, take long or leave something on the

@@ -23,7 +23,7 @@ use tokio::process::Command;
 use super::confinement::{BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement};
 use super::entry::HELPER_NAME;
 use super::landlock::{ABI_MIN, ABI_WITH_SCOPES, Access};
-use super::machine::{MachineSupport, NamespaceSupport, ProcessListSupport, SeccompSupport};
+use super::machine::{LandlockSupport, MachineSupport, NamespaceSupport, ProcessListSupport, SeccompSupport};
 use super::order::{BoxOrder, Grant, Presence, Walls};
 use super::refusal::{BoxRefusal, NamespaceNeed};
 use super::run::{BoxedExit, BoxedRun};
@@ -31,6 +31,8 @@ use super::step::BoxStep;
 use super::system_calls::{ModeChanges, Surroundings, filter};
 use super::system_paths::{facts, grants, search};
 
+/// Without Landlock there is no box in which they could be tried.
+const UNTRIED: NamespaceSupport = NamespaceSupport::Failed { step: BoxStep::Rules, errno: libc::ENOSYS };
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Starts commands in boxes.
@@ -49,12 +51,11 @@ impl BoxLauncher {
     /// Tries what this machine enforces. `helper` is a program whose `main` calls [`guard_a_box`](super::guard_a_box)
     /// first, as this one's may: `/proc/self/exe`. Needs a tokio runtime with its IO and time.
     pub async fn new(helper: PathBuf) -> Result<Self, BoxRefusal> {
-        let unknown = NamespaceSupport::Failed { step: BoxStep::Rules, errno: libc::ENOSYS };
         let modes = if geteuid().is_root() { ModeChanges::Refused } else { ModeChanges::OfOpenFiles };
         let mut launcher = Self {
             helper,
             mark: Vec::new(),
-            machine: MachineSupport::without_namespaces(unknown),
+            machine: MachineSupport::without_namespaces(UNTRIED),
             filter: filter(Surroundings::Machine(modes)),
             filter_with_modes: filter(Surroundings::Machine(ModeChanges::Allowed)),
             filter_in_namespaces: filter(Surroundings::Namespaces),
@@ -69,6 +70,19 @@ impl BoxLauncher {
     #[must_use]
     pub fn with_mark(mut self, mark: Vec<OsString>) -> Self {
         self.mark = mark;
+        self
+    }
+
+    /// Acts as on a kernel whose Landlock has at most this version, to try on a newer kernel what an older one would do. It
+    /// refuses and weakens boxes as that kernel would, and never raises a version.
+    #[must_use]
+    pub fn as_with_landlock(mut self, abi_max: u32) -> Self {
+        if let LandlockSupport::Abi(abi) = &mut self.machine.landlock {
+            *abi = abi_max.min(*abi);
+        }
+        if self.machine.landlock_abi() < ABI_MIN {
+            self.machine.namespaces = UNTRIED;
+        }
         self
     }
 

@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
+use spinney_drivers::commands::refusal_remedy;
 use spinney_drivers::sandbox::{
     BoxLauncher, BoxLimit, BoxLimits, BoxRefusal, BoxStep, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand,
     BoxedEnd, BoxedExit, Confinement, LandlockSupport, NamespaceNeed, NamespaceSupport, OutputStream,
@@ -206,6 +207,51 @@ async fn table(user: Option<u32>, tier: BoxTierChoice) {
     if tiers(&launcher().await).contains(&tier) {
         let said = in_scene(user, &["table", word(tier)], &[SAMPLE_STEP]);
         assert!(said.lines().filter(|line| line.starts_with("stopped: ")).count() >= 20, "{said}");
+    }
+}
+
+/// Landlock of older kernels: with versions 3 to 5 a box has the rules of that version, and what it refuses is refused.
+/// Without namespaces such a box is open to signals, and refused unless that was allowed.
+#[tokio::test]
+async fn a_box_has_the_rules_of_an_older_landlock() {
+    for tier in tiers(&launcher().await) {
+        for abi in ["3", "4", "5"] {
+            let said = in_scene(ordinary(), &["table", word(tier)], &["29", abi]);
+            assert!(said.lines().filter(|line| line.starts_with("stopped: ")).count() >= 7, "{said}");
+        }
+        let home = folder();
+        for abi in 0..=7 {
+            let old = launcher().await.as_with_landlock(abi);
+            let mut confinement = confinement(tier, home.path());
+            let refused = old.tier(&confinement);
+            let remedy = refused.as_ref().err().and_then(refusal_remedy);
+            match (abi, tier) {
+                (0..=2, _) => {
+                    let found = LandlockSupport::Abi(abi);
+                    let is_meant =
+                        matches!(refused, Err(BoxRefusal::Landlock { found: is, needed: 3 }) if is == found);
+                    assert!(is_meant, "{abi}: {refused:?}");
+                    assert_eq!(remedy, Some("use Linux 6.2 or newer"));
+                }
+                (3..=5, BoxTierChoice::WithoutNamespaces) => {
+                    let is_meant = matches!(refused, Err(BoxRefusal::Signals { landlock_abi, needed: 6, .. }) if landlock_abi == abi);
+                    assert!(is_meant, "{abi}: {refused:?}");
+                    assert_eq!(
+                        remedy,
+                        Some("use Linux 6.12 or newer, or allow namespaces for ordinary users")
+                    );
+                    confinement.weaknesses.push(BoxWeakness::Signals);
+                    let end = run(&old, &confinement, &shell("echo ran; : > /etc/new")).await;
+                    assert_eq!((end.exit, end.tier), (BoxedExit::Exited(2), BoxTier::Landlock));
+                    assert_eq!(text(end.stdout.head()), "ran\n");
+                }
+                _ => assert!(refused.is_ok(), "{abi}: {refused:?}"),
+            }
+            if abi < 3 {
+                confinement.weaknesses.push(BoxWeakness::Signals);
+                assert!(matches!(old.start(&confinement, &shell(":")), Err(BoxRefusal::Landlock { .. })));
+            }
+        }
     }
 }
 
