@@ -178,6 +178,10 @@ pub(crate) fn event(event: &Event) -> String {
             let spent = settled(spent, overrun, presumed);
             format!("{call} attempt failed: {what}, spent {spent}")
         }
+        Event::ConnectionEnded { call, connection } => format!("{call} connection to {connection}"),
+        Event::ConnectionsOmitted { call, totals } => {
+            format!("{call} {} more connections, {} of them refused", totals.count, totals.refused)
+        }
         Event::CallHeldBack { call, by, until } => format!("{call} held back by {by} until {}", until.0),
         Event::CallEnded { call, outcome, spent, overrun, presumed, .. } => {
             format!("{call} ended: {}, spent {}", outcome_text(outcome), settled(spent, overrun, presumed))

@@ -1,6 +1,7 @@
 //! Ports: the traits of models and tools. Implementations live in other crates; the kernel calls none of them.
 
 pub mod blobs;
+mod connection_log;
 pub mod model;
 mod rights;
 pub mod tool;
@@ -10,6 +11,7 @@ mod workspace;
 use std::pin::Pin;
 
 pub use crate::definition::FolderAccess;
+pub use connection_log::{ConnectionLog, ConnectionSink, OpenConnection};
 pub use rights::{FolderRight, Rights};
 pub use tool_source::{OfferedTool, ToolDiscovery, ToolSource};
 pub use workspace::{AgentFolder, FolderFiller};

@@ -9,7 +9,7 @@ use crate::context::Origin;
 use crate::definition;
 use crate::definition::{BoxSpec, OutputLimits};
 use crate::port::model::AttemptError;
-use crate::port::{AgentFolder, Pending, Rights};
+use crate::port::{AgentFolder, ConnectionLog, Pending, Rights};
 use crate::primitives::{
     CallId, CommandExit, Durability, Enclosure, FolderPath, OutputPath, ToolName, WrittenFile,
 };
@@ -47,6 +47,8 @@ pub struct ToolAttempt {
     pub working_copy: Option<FolderPath>,
     /// Watchers of the call.
     pub watchers: OutputWatchers,
+    /// What the tool connects to, for the journal.
+    pub connections: ConnectionLog,
 }
 
 /// Receives what a tool prints while it runs, for watchers. The result has all of it.
@@ -103,6 +105,7 @@ impl ToolAttempt {
             sandbox: BoxSpec::default(),
             working_copy: None,
             watchers: OutputWatchers::default(),
+            connections: ConnectionLog::default(),
         }
     }
 }

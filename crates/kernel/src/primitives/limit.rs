@@ -190,6 +190,10 @@ pub const FOLDER_PATH_NAMES_MAX: usize = 64;
 pub const FOLDERS_MAX: usize = 64;
 /// Most hosts that one agent may connect to: each is compared with every connection.
 pub const HOST_RULES_MAX: usize = 64;
+/// Longest host of a connection, in bytes: a name of DNS has at most 253.
+pub const HOST_BYTES_MAX: usize = 255;
+/// Most connections of one call that its journal has one by one; of the others it has the sums.
+pub const CALL_CONNECTIONS_MAX: u16 = 256;
 /// Most files that one tool call may write. Together they have at most as many bytes as one blob.
 pub const CALL_FILES_MAX: usize = 256;
 /// Longest pattern of an approval that is remembered, in bytes: what a person can read.

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Amounts, Shortfall, Terms};
 use crate::definition::{ApprovalScope, Definition, Graph, ModelSpec, SubjectPattern};
 use crate::primitives::{
-    Actor, AgentId, BlobRef, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault,
-    ModelName, OutputPath, Running, SealKind, Seq, SourceFile, SourceFiles, StoredFile, Time, TimerId,
-    TokenCount, ToolName, TraceParent, TreeId, ValueName,
+    Actor, AgentId, BlobRef, Body, CallId, Category, CheckpointKind, CheckpointName, Connection,
+    ConnectionTotals, Envelope, Fault, ModelName, OutputPath, Running, SealKind, Seq, SourceFile,
+    SourceFiles, StoredFile, Time, TimerId, TokenCount, ToolName, TraceParent, TreeId, ValueName,
 };
 use crate::record::{
     Adjusted, AgentSnapshot, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout,
@@ -185,6 +185,16 @@ pub enum Event {
     /// Recorded only if a call waited.
     FirstToken {
         call: CallId,
+    },
+    /// A connection of a running tool ended, or was refused.
+    ConnectionEnded {
+        call: CallId,
+        connection: Connection,
+    },
+    /// A call had more connections than are recorded one by one.
+    ConnectionsOmitted {
+        call: CallId,
+        totals: ConnectionTotals,
     },
     /// After a restart, the same attempt was started again under the same key and hold.
     CallResumed {
@@ -435,6 +445,8 @@ impl Event {
             Self::CallWaiting { .. } => "call_waiting",
             Self::CallStarted { .. } => "call_started",
             Self::FirstToken { .. } => "first_token",
+            Self::ConnectionEnded { .. } => "connection_ended",
+            Self::ConnectionsOmitted { .. } => "connections_omitted",
             Self::CallResumed { .. } => "call_resumed",
             Self::CallSwitched { .. } => "call_switched",
             Self::AttemptFailed { .. } => "attempt_failed",
@@ -508,6 +520,8 @@ impl Event {
             | Self::CallWaiting { .. }
             | Self::CallStarted { .. }
             | Self::FirstToken { .. }
+            | Self::ConnectionEnded { .. }
+            | Self::ConnectionsOmitted { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
@@ -535,6 +549,8 @@ impl Event {
             | Self::CallWaiting { call, .. }
             | Self::CallStarted { call, .. }
             | Self::FirstToken { call }
+            | Self::ConnectionEnded { call, .. }
+            | Self::ConnectionsOmitted { call, .. }
             | Self::CallResumed { call }
             | Self::CallSwitched { call, .. }
             | Self::AttemptFailed { call, .. }
@@ -591,6 +607,8 @@ impl Event {
             | Self::CallWaiting { .. }
             | Self::CallStarted { .. }
             | Self::FirstToken { .. }
+            | Self::ConnectionEnded { .. }
+            | Self::ConnectionsOmitted { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
@@ -657,6 +675,8 @@ impl Event {
             | Self::CallWaiting { .. }
             | Self::CallStarted { .. }
             | Self::FirstToken { .. }
+            | Self::ConnectionEnded { .. }
+            | Self::ConnectionsOmitted { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }

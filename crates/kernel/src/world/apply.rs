@@ -77,6 +77,9 @@ impl World {
                 self.started(*call, *attempt, held, *at, *leads);
             }
             Event::FirstToken { call } => self.prefixes.cached(*call),
+            Event::ConnectionEnded { call, .. } => self.calls.call_mut(*call).connections += 1,
+            // Only their sums are known, which no decision reads.
+            Event::ConnectionsOmitted { .. } => {}
             Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
             Event::AttemptFailed { call, fault, spent, presumed, .. } => {

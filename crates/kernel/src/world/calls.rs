@@ -21,6 +21,8 @@ pub struct Call {
     pub(crate) is_void: bool,
     /// The tool call of its agent's answer that ends with it.
     ask: Option<NonZeroU16>,
+    /// How many of its connections are recorded.
+    pub(crate) connections: u16,
     /// Its failures. Most calls have none.
     past: Option<Box<Past>>,
     pub(crate) timer: Option<TimerId>,
@@ -179,7 +181,8 @@ impl Calls {
         let (stage, attempt, stopped, is_void) = (CallStage::Asked, 0, false, false);
         // An answer has far fewer tool calls.
         let ask = ask.map(|ask| NonZeroU16::MIN.saturating_add(u16::try_from(ask).unwrap_or(u16::MAX)));
-        let call = Call { agent, work, stage, attempt, stopped, is_void, ask, past: None, timer: None };
+        let (connections, past, timer) = (0, None, None);
+        let call = Call { agent, work, stage, attempt, stopped, is_void, ask, connections, past, timer };
         self.last = self.last.max(id.0);
         self.open.insert(id, Box::new(call));
     }

@@ -35,6 +35,8 @@ impl World {
             | Event::CallAsked { .. }
             | Event::CallSwitched { .. }
             | Event::FirstToken { .. }
+            | Event::ConnectionEnded { .. }
+            | Event::ConnectionsOmitted { .. }
             | Event::AttemptFailed { .. }
             | Event::CallHeldBack { .. }
             | Event::CallEnded { .. }

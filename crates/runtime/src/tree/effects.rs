@@ -23,6 +23,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
+use super::connections::CallConnections;
 use super::hooked::{Ended, Verdict, Veto};
 use super::payload::{Payload, returned_with, said};
 use super::prepared::{ModelStart, Preparing, ToolStart};
@@ -46,6 +47,8 @@ pub(super) enum EffectResult {
     Report(Report, Vec<Vec<u8>>),
     /// The answer of a call that others wait for began to arrive.
     FirstToken(Ticket),
+    /// Connections of a running tool have ended.
+    Connections(CallId),
     /// A hook refused the charge: before the report, or after it if the call was stopped meanwhile.
     Veto(Veto),
 }
@@ -70,6 +73,8 @@ pub(super) struct Out {
     /// `None` once it was told to stop.
     stop: Option<oneshot::Sender<()>>,
     task: AbortHandle,
+    /// Those of a tool.
+    connections: Option<Arc<CallConnections>>,
 }
 
 /// Signals once that a call must stop.
@@ -117,7 +122,7 @@ impl Effects {
         let (stop, mut stopped) = oneshot::channel();
         let first = leads.then(|| self.reports.clone());
         let listeners = Listeners { ticket, hub: Arc::clone(&self.hub), first };
-        self.start(ticket, stop, async move {
+        self.start(ticket, stop, None, async move {
             let Some(driver) = drivers.model(&attempt.model) else {
                 return (failed(ticket, missing(&format!("model `{}`", attempt.model))), Verdict::Fine);
             };
@@ -140,12 +145,14 @@ impl Effects {
     pub(super) fn call_tool(&mut self, start: ToolStart) {
         let ToolStart { ticket, mut attempt, timeout_ms, shown_bytes, hooked } = start;
         attempt.watchers = watchers(ticket, Arc::clone(&attempt.origin), Arc::clone(&self.hub));
+        let connections = CallConnections::new(ticket, Arc::clone(&self.clock), self.reports.clone());
+        attempt.connections = connections.log();
         let expected = Expected::Output { shown_bytes };
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, tool = %attempt.tool, "call started");
         let drivers = self.drivers.clone();
         let (stop, mut stopped) = oneshot::channel();
-        self.start(ticket, stop, async move {
+        self.start(ticket, stop, Some(connections), async move {
             let Some(driver) = drivers.tool(&attempt.tool).cloned() else {
                 return (failed(ticket, missing(&format!("tool `{}`", attempt.tool))), Verdict::Fine);
             };
@@ -171,14 +178,19 @@ impl Effects {
         }
     }
 
-    pub(super) fn ended(&mut self, call: CallId) {
-        if let Ok(at) = self.find(call) {
-            self.out.remove(at);
-        }
+    /// Removes a call that has ended, and reports the connections that are not recorded yet.
+    pub(super) fn ended(&mut self, call: CallId) -> Option<Report> {
+        let removed = self.find(call).ok().and_then(|at| self.out.remove(at));
         // Free the memory of a large burst.
         if self.out.is_empty() && self.out.capacity() > OUT_KEPT {
             self.out.shrink_to(OUT_KEPT);
         }
+        removed?.connections?.finish()
+    }
+
+    /// The connections of a running call that have ended since the last report.
+    pub(super) fn connections(&self, call: CallId) -> Option<Report> {
+        self.out[self.find(call).ok()?].connections.as_ref()?.take()
     }
 
     /// The index of a call, or where to insert it.
@@ -194,6 +206,7 @@ impl Effects {
         &mut self,
         ticket: Ticket,
         stop: oneshot::Sender<()>,
+        connections: Option<Arc<CallConnections>>,
         work: impl Future<Output = (EffectResult, Verdict)> + Send + 'static,
     ) {
         let reports = self.reports.clone();
@@ -219,7 +232,7 @@ impl Effects {
                 }
             }
         });
-        let out = Out { call: ticket.call, stop: Some(stop), task: task.abort_handle() };
+        let out = Out { call: ticket.call, stop: Some(stop), task: task.abort_handle(), connections };
         match self.find(ticket.call) {
             Ok(at) => self.out[at] = out,
             Err(at) => self.out.insert(at, out),

@@ -3,6 +3,7 @@
 mod apply;
 mod ask;
 mod branch;
+mod connections;
 mod effects;
 mod enclosed;
 mod fill;

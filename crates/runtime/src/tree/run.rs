@@ -425,13 +425,20 @@ impl Run {
     fn take(&mut self, brought: EffectResult) {
         match brought {
             EffectResult::Report(report, blobs) => {
-                if let Report::Done(Done { call, .. }) | Report::Failed(Failed { call, .. }) = &report {
-                    self.effects.ended(*call);
+                if let Report::Done(Done { call, .. }) | Report::Failed(Failed { call, .. }) = &report
+                    && let Some(connections) = self.effects.ended(*call)
+                {
+                    self.report(connections, Vec::new());
                 }
                 self.trace_end(&report);
                 self.report(report, blobs);
             }
             EffectResult::FirstToken(ticket) => self.streaming.push(ticket),
+            EffectResult::Connections(call) => {
+                if let Some(connections) = self.effects.connections(call) {
+                    self.report(connections, Vec::new());
+                }
+            }
             EffectResult::Veto(veto) => {
                 // An agent that has already ended need not fail.
                 let _ = self.decide(Actor::HOOK, veto.request(), Vec::new());

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use spinney::function_tool::Untyped;
 use spinney::{Drivers, FunctionTool, Home, TreeFile};
 use spinney_kernel::definition::{Definition, Network};
+use spinney_kernel::port::OpenConnection;
 use spinney_kernel::port::tool::ToolAttempt;
-use spinney_kernel::primitives::CallId;
+use spinney_kernel::primitives::{CallId, ConnectionEnd, ConnectionRefusal, limit};
 use spinney_kernel::record::Event;
 use spinney_store::MemoryJournal;
 use spinney_testkit::scripted::Script;
@@ -80,4 +81,46 @@ async fn an_attempt_brings_its_call_the_rights_of_its_agent_and_the_agents_folde
     let calls: BTreeSet<CallId> = model.attempts().iter().map(|attempt| attempt.call).collect();
     assert!(calls.is_subset(&started) && calls.len() == model.attempts().len(), "{calls:?}");
     assert!(model.attempts().iter().all(|attempt| attempt.workspace.is_some()));
+}
+
+/// A tool reports its connections while it runs; the journal has them before the end of the call, and those that come
+/// later are dropped.
+#[tokio::test(start_paused = true)]
+async fn connections_are_in_the_journal_before_their_call_ends() {
+    let late: Arc<Mutex<Vec<OpenConnection>>> = Arc::default();
+    let kept = Arc::clone(&late);
+    let note = FunctionTool::sync(move |Untyped(attempt)| {
+        let log = &attempt.connections;
+        log.refused("a.example.org", 22, ConnectionRefusal::NotGranted);
+        for port in 0..=limit::CALL_CONNECTIONS_MAX {
+            let open = log.open("b.example.org", port);
+            open.sent(1);
+            open.end(ConnectionEnd::Closed);
+        }
+        kept.lock().unwrap().push(log.open("c.example.org", 443));
+        Ok::<_, String>("noted")
+    });
+    let script = "rules: [{ when: { turn: 1 }, call: [{ tool: note, args: {} }] }, { say: done }]";
+    let model = Script::parse("s.yaml", script).unwrap().model();
+    let drivers = Drivers::new()
+        .with_model("m".parse().unwrap(), Arc::new(model))
+        .with_tool("note".parse().unwrap(), Arc::new(note));
+    let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
+    let tree = home.start(definition()).await.unwrap();
+    tree.ended().await;
+    late.lock().unwrap().clear();
+
+    let mut seen = Vec::new();
+    let mut ports = 0;
+    for recorded in recorded(&tree).await {
+        match recorded.event {
+            Event::ConnectionEnded { connection, .. } if connection.host == "b.example.org" => ports += 1,
+            Event::ConnectionEnded { connection, .. } => seen.push(connection.to_string()),
+            Event::ConnectionsOmitted { totals, .. } => seen.push(format!("{} more", totals.count)),
+            Event::CallEnded { call, .. } => seen.push(format!("{call} ended")),
+            _ => {}
+        }
+    }
+    assert_eq!(ports, limit::CALL_CONNECTIONS_MAX - 1);
+    assert_eq!(seen, ["#1 ended", "a.example.org:22 refused: not granted", "2 more", "#2 ended", "#3 ended"]);
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use spinney_kernel::budget::{Account, Amounts, Fit, Resource, ResourceSet, Scan};
 use spinney_kernel::definition::{Allow, Caps, FolderAccess, FolderGrants, Role};
-use spinney_kernel::primitives::{AgentId, CallId, Time};
+use spinney_kernel::primitives::{AgentId, CallId, Time, limit};
 use spinney_kernel::record::{Event, Spawned, WaitReason, Work};
 use spinney_kernel::world::{AgentIx, AgentState, CallStage, World};
 
@@ -62,6 +62,8 @@ pub(super) struct Witness {
     spent: BTreeMap<AgentId, Amounts>,
     presumed: BTreeMap<AgentId, Amounts>,
     holding: BTreeSet<CallId>,
+    /// The recorded connections of calls that have some.
+    connections: BTreeMap<CallId, u16>,
     waiting: BTreeMap<CallId, (WaitReason, Option<AgentId>, Option<Time>)>,
     ended: BTreeSet<AgentId>,
     /// Agents that asked for a summary and have not cut their window since.
@@ -118,6 +120,12 @@ impl Witness {
             Event::CallResumed { call } => {
                 hold(self.holding.contains(call), || format!("{call} resumed without a hold"))
             }
+            Event::ConnectionEnded { call, .. } => {
+                hold(self.holding.contains(call), || format!("{call} was connected while it did not run"))?;
+                let count = self.connections.entry(*call).or_default();
+                *count += 1;
+                hold(*count <= limit::CALL_CONNECTIONS_MAX, || format!("{call} has {count} connections"))
+            }
             Event::AttemptFailed { call, spent, overrun, presumed, .. } => {
                 hold(self.holding.remove(call), || format!("{call} settled twice"))?;
                 self.book_call(*call, spent, overrun, presumed)
@@ -150,6 +158,7 @@ impl Witness {
             | Event::AgentEnding { .. }
             | Event::CallSwitched { .. }
             | Event::FirstToken { .. }
+            | Event::ConnectionsOmitted { .. }
             | Event::WaitStarted { .. }
             | Event::QuestionAsked { .. }
             | Event::ToolAnswered { .. }

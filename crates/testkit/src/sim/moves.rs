@@ -7,8 +7,9 @@ use spinney_kernel::definition::{
     Wrong,
 };
 use spinney_kernel::primitives::{
-    Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Envelope, Fault, FaultKind, OutputPath,
-    Running, SealKind, SourceFiles, StoredFile, Thought, Time, TimerId,
+    Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Connection, ConnectionEnd, ConnectionRefusal,
+    ConnectionTotals, Envelope, Fault, FaultKind, OutputPath, Running, SealKind, SourceFiles, StoredFile,
+    Thought, Time, TimerId, limit,
 };
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, FailureCode, HeldBy, OnTimeout, Question, Sources, StopReason, WaitFor,
@@ -16,7 +17,7 @@ use spinney_kernel::record::{
 };
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::{
-    Breaker, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, Report, Suspended, Timer,
+    Breaker, Connections, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, Report, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{
     AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor,
@@ -232,6 +233,29 @@ fn hold_for(dice: &mut Dice) -> HoldFor {
     }
 }
 
+/// Sometimes more than a call may have.
+fn connections(dice: &mut Dice, call: CallId, attempt: u32, now: Time) -> Connections {
+    let ends = [
+        ConnectionEnd::Closed,
+        ConnectionEnd::Unresolved,
+        ConnectionEnd::Refused(ConnectionRefusal::NotGranted),
+    ];
+    let count = if dice.once_in(50) { u64::from(limit::CALL_CONNECTIONS_MAX) } else { dice.below(3) };
+    let ended = (0..count).map(|_| Connection {
+        host: "a.example.org".to_owned(),
+        port: 443,
+        address: None,
+        started: now,
+        duration_ms: dice.below(1_000),
+        sent_bytes: dice.below(10_000),
+        received_bytes: dice.below(10_000),
+        end: dice.pick(&ends).unwrap_or(ConnectionEnd::Broken),
+    });
+    let ended = ended.collect();
+    let omitted = ConnectionTotals { count: dice.below(2), ..ConnectionTotals::default() };
+    Connections { call, attempt, ended, omitted }
+}
+
 fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
     let running: Vec<CallId> =
         world.calls().all().filter(|(_, call)| call.is_running()).map(|(id, _)| id).collect();
@@ -253,6 +277,9 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
         let most_ms = if dice.once_in(9) { 5_000_000 } else { 3_000 };
         let until = now.after_ms(dice.below(most_ms));
         return InputKind::Report(Report::HeldBack(HeldBack { call: id, attempt, by, until }));
+    }
+    if matches!(call.work, Work::Tool(_)) && dice.once_in(6) {
+        return InputKind::Report(Report::Connections(connections(dice, id, attempt, now)));
     }
     InputKind::Report(match dice.below(20) {
         0..12 => Report::Done(Done {

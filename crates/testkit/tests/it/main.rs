@@ -10,6 +10,7 @@ mod budget;
 mod cache_bill;
 mod campaign;
 mod caps;
+mod connections;
 mod context_docs;
 mod cut_answer;
 mod deep;

@@ -4,8 +4,8 @@ use spinney_kernel::budget::Resource;
 use spinney_kernel::context::Aim;
 use spinney_kernel::definition::{Graph, ModelSpec, OnLow, Refusal};
 use spinney_kernel::primitives::{
-    Actor, AgentId, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis,
-    ModelName, SealKind, Topic, TraceParent, ValueName, grouped,
+    Actor, AgentId, Body, CallId, Category, CheckpointKind, CheckpointName, Connection, ConnectionTotals,
+    Envelope, Fault, Millis, ModelName, SealKind, Topic, TraceParent, ValueName, grouped,
 };
 use spinney_kernel::record::{
     Adjusted, Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, HeldBy, LeftOut,
@@ -126,6 +126,8 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
             detail(format!("starts {}, attempt {attempt}: {held:#} held", name(names, *call)))
         }
         Event::FirstToken { call } => detail(format!("{} begins to answer", name(names, *call))),
+        Event::ConnectionEnded { call, connection } => connection_ended(names, *call, connection),
+        Event::ConnectionsOmitted { call, totals } => connections_omitted(names, *call, totals),
         Event::CallResumed { call } => {
             main_line(format!("starts {} again after a restart", name(names, *call)))
         }
@@ -208,6 +210,35 @@ fn clock_set(clock: ClockKind, left_ms: u64, runs: bool) -> EventText {
         (ClockKind::Active, true) => detail(format!("has {left} of active time left, and is working")),
         (ClockKind::Active, false) => detail(format!("has {left} of active time left, and is waiting")),
     }
+}
+
+/// Only a refused one is for everybody.
+fn connection_ended(names: &EventNames, call: CallId, connection: &Connection) -> EventText {
+    let Connection { host, port, .. } = connection;
+    let (host, name) = (short(host), name(names, call));
+    match connection.refusal() {
+        Some(why) => main_line(format!("{name} may not connect to {host}:{port}: {}", why.as_str())),
+        None => {
+            let Connection { end, sent_bytes, received_bytes, duration_ms, .. } = connection;
+            detail(format!(
+                "{name} was connected to {host}:{port} for {}: {end}, {} sent, {} received",
+                Millis(*duration_ms),
+                counted(*sent_bytes, "byte"),
+                counted(*received_bytes, "byte")
+            ))
+        }
+    }
+}
+
+fn connections_omitted(names: &EventNames, call: CallId, totals: &ConnectionTotals) -> EventText {
+    let ConnectionTotals { count, refused, sent_bytes, received_bytes } = *totals;
+    detail(format!(
+        "{} made {}, {refused} of them refused: {} sent, {} received",
+        name(names, call),
+        counted(count, "more connection"),
+        counted(sent_bytes, "byte"),
+        counted(received_bytes, "byte")
+    ))
 }
 
 fn held_back(names: &EventNames, call: CallId, by: HeldBy) -> EventText {

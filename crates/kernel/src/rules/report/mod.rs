@@ -3,6 +3,7 @@
 
 pub use crate::budget::Used;
 mod breaker;
+mod connections;
 mod continued;
 mod done;
 mod failed;
@@ -18,6 +19,7 @@ mod timer;
 use serde::{Deserialize, Serialize};
 
 pub use breaker::Breaker;
+pub use connections::Connections;
 pub use continued::Continued;
 pub use done::Done;
 pub use failed::Failed;
@@ -49,6 +51,7 @@ pub enum Report {
     Continued(Continued),
     FirstToken(FirstToken),
     HeldBack(HeldBack),
+    Connections(Connections),
 }
 
 impl Report {
@@ -70,6 +73,7 @@ impl Report {
             Self::Continued(report) => report.decide(draft),
             Self::FirstToken(report) => report.decide(draft),
             Self::HeldBack(report) => report.decide(draft),
+            Self::Connections(report) => report.decide(draft),
         }
     }
 }

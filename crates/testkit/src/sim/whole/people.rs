@@ -141,6 +141,8 @@ impl People {
             | Event::CallWaiting { .. }
             | Event::CallStarted { .. }
             | Event::FirstToken { .. }
+            | Event::ConnectionEnded { .. }
+            | Event::ConnectionsOmitted { .. }
             | Event::CallResumed { .. }
             | Event::CallSwitched { .. }
             | Event::AttemptFailed { .. }

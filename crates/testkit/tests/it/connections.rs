@@ -1,0 +1,86 @@
+//! Connections of tools: facts that a report brings and nothing refuses.
+
+use std::net::IpAddr;
+
+use spinney_kernel::primitives::{
+    CallId, Connection, ConnectionEnd, ConnectionRefusal, ConnectionTotals, Time, limit,
+};
+use spinney_kernel::record::Event;
+use spinney_kernel::rules::Receipt;
+use spinney_kernel::rules::report::{Connections, Report};
+use spinney_testkit::Scenario;
+
+use crate::observed::events;
+
+fn connection(host: &str, end: ConnectionEnd) -> Connection {
+    Connection {
+        host: host.to_owned(),
+        port: 443,
+        address: Some(IpAddr::from([192, 0, 2, 1])),
+        started: Time(5),
+        duration_ms: 1_500,
+        sent_bytes: 10,
+        received_bytes: 2_000,
+        end,
+    }
+}
+
+fn report(call: u64, attempt: u32, ended: Vec<Connection>) -> Report {
+    let omitted = ConnectionTotals::default();
+    Report::Connections(Connections { call: CallId(call), attempt, ended, omitted })
+}
+
+#[test]
+fn connections_of_a_running_tool_are_events() {
+    let mut play = Scenario::grow("root");
+    play.play("tool root read_file");
+    play.clear_log();
+    let refused = ConnectionEnd::Refused(ConnectionRefusal::NotGranted);
+    let ended =
+        vec![connection("a.example.org", ConnectionEnd::Closed), connection("b.example.org", refused)];
+    assert_eq!(play.report(report(1, 1, ended)), Receipt::Applied);
+    insta::assert_snapshot!(play.log(), @"");
+}
+
+/// A report that comes too late, for another attempt, or for a model call changes nothing.
+#[test]
+fn connections_of_what_does_not_run_are_dropped() {
+    let mut play = Scenario::grow("root");
+    play.play("tool root read_file\ncall root $0.10");
+    let before = events(&play).len();
+    let some = || vec![connection("a.example.org", ConnectionEnd::Closed)];
+    for (call, attempt) in [(1, 2), (2, 1), (9, 1)] {
+        assert_eq!(play.report(report(call, attempt, some())), Receipt::Stale, "{call} {attempt}");
+    }
+    play.play("done #1 $0.00");
+    let ended = events(&play).len();
+    assert_eq!(play.report(report(1, 1, some())), Receipt::Stale);
+    assert_eq!(events(&play).len(), ended);
+    assert!(ended > before);
+}
+
+#[test]
+fn of_too_many_connections_only_the_sums_are_recorded() {
+    let mut play = Scenario::grow("root");
+    play.play("tool root read_file");
+    let max = usize::from(limit::CALL_CONNECTIONS_MAX);
+    let many = |count: usize| vec![connection("a.example.org", ConnectionEnd::Closed); count];
+    play.report(report(1, 1, many(max - 1)));
+    play.report(report(1, 1, many(3)));
+    let recorded =
+        events(&play).iter().filter(|event| matches!(event, Event::ConnectionEnded { .. })).count();
+    assert_eq!(recorded, max);
+    let omitted = ConnectionTotals { count: 7, refused: 1, sent_bytes: 3, received_bytes: 4 };
+    let (call, attempt) = (CallId(1), 1);
+    play.report(Report::Connections(Connections { call, attempt, ended: many(1), omitted }));
+    let omitted: Vec<ConnectionTotals> = events(&play)
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::ConnectionsOmitted { totals, .. } => Some(totals),
+            _ => None,
+        })
+        .collect();
+    let first = ConnectionTotals { count: 2, refused: 0, sent_bytes: 20, received_bytes: 4_000 };
+    let second = ConnectionTotals { count: 8, refused: 1, sent_bytes: 13, received_bytes: 2_004 };
+    assert_eq!(omitted, [first, second]);
+}
