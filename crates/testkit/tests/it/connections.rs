@@ -33,7 +33,7 @@ fn report(call: u64, attempt: u32, ended: Vec<Connection>) -> Report {
 #[test]
 fn connections_of_a_running_tool_are_events() {
     let mut play = Scenario::grow("root");
-    play.play("tool root read_file");
+    play.run("tool root read_file");
     play.clear_log();
     let refused = ConnectionEnd::Refused(ConnectionRefusal::NotGranted);
     let ended =
@@ -46,13 +46,13 @@ fn connections_of_a_running_tool_are_events() {
 #[test]
 fn connections_of_what_does_not_run_are_dropped() {
     let mut play = Scenario::grow("root");
-    play.play("tool root read_file\ncall root $0.10");
+    play.run("tool root read_file\ncall root $0.10");
     let before = events(&play).len();
     let some = || vec![connection("a.example.org", ConnectionEnd::Closed)];
     for (call, attempt) in [(1, 2), (2, 1), (9, 1)] {
         assert_eq!(play.report(report(call, attempt, some())), Receipt::Stale, "{call} {attempt}");
     }
-    play.play("done #1 $0.00");
+    play.run("done #1 $0.00");
     let ended = events(&play).len();
     assert_eq!(play.report(report(1, 1, some())), Receipt::Stale);
     assert_eq!(events(&play).len(), ended);
@@ -62,7 +62,7 @@ fn connections_of_what_does_not_run_are_dropped() {
 #[test]
 fn of_too_many_connections_only_the_sums_are_recorded() {
     let mut play = Scenario::grow("root");
-    play.play("tool root read_file");
+    play.run("tool root read_file");
     let max = usize::from(limit::CALL_CONNECTIONS_MAX);
     let many = |count: usize| vec![connection("a.example.org", ConnectionEnd::Closed); count];
     play.report(report(1, 1, many(max - 1)));
