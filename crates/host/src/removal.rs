@@ -12,7 +12,7 @@ use spinney_view::branches::AgentBranch;
 
 use crate::error_text::with_causes;
 use crate::home::pending_folders::{self, UnsettledFolders};
-use crate::home::working_copies::{CopyError, HomeCopies, branches};
+use crate::home::working_copies::{CopyError, HomeCopies, branches, release};
 use crate::home::{HomeError, open_writable_to_remove, side_journals};
 use crate::text_file::{FileAction, FileFault};
 use crate::trust::tree_marks;
@@ -79,14 +79,7 @@ pub async fn remove(
     let (copies, mut removed) = take_copies(home, tree, untaken).await?;
     removed.orphans = remove_journal(home, tree, shared, journal).await?;
     for copy in copies {
-        if let Err(error) = copy.release().await {
-            tracing::warn!(
-                "{} still keeps the base of the working copy of {}: {}",
-                copy.repository().display(),
-                copy.agent(),
-                with_causes(&error)
-            );
-        }
+        release(&copy).await;
     }
     Ok(removed)
 }

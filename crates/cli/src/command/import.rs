@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use spinney_host::home::side_journals;
-use spinney_host::transfer::{Arrival, ImportError, ImportedTree, import as import_trees};
+use spinney_host::transfer::{Arrival, ImportError, ImportedTree, KeptCopy, import as import_trees};
 use spinney_kernel::world::TreeState;
 use spinney_view::wording::{one_line, short_id};
 
 use super::export::note_needs;
+use super::files_diff::left_words;
 use crate::args;
 use crate::exit::Exit;
 use crate::hint::{about, command, next_step};
@@ -20,6 +21,15 @@ pub(super) async fn import(home: &Path, args: &args::Import) -> Result<Exit> {
         ImportError::OtherHead { tree, state: TreeState::Copied, .. } => {
             let rm = about(home, "rm", tree, &[]);
             anyhow!("{error}; the one here is a copy, which `{rm}` removes")
+        }
+        ImportError::Copy { tree, ref why, .. } => {
+            let rm = about(home, "rm", tree, &[]);
+            let save = match why {
+                KeptCopy::Files(left) => format!("save what you need ({})", left_words(left)),
+                KeptCopy::Changes(_) => "save what you need".to_owned(),
+            };
+            let first = format!("nothing was replaced; {save}, remove it with `{rm}`, and import again");
+            anyhow::Error::new(error).context(first)
         }
         error => error.into(),
     })?;

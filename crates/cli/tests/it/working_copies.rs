@@ -206,3 +206,61 @@ fn g27_removing_a_killed_tree_takes_its_changes_over() {
     assert_eq!(git(&repo, &["show", &format!("{branch}:changed")]), "changed\n");
     assert_eq!(git(&repo, &["show", &format!("{branch}:more")]), "more\n");
 }
+
+/// Moves the last tree to another home, and writes the file with which it comes back.
+fn moved_on(stage: &TestFolder, file: &str) {
+    let there = TestFolder::new();
+    assert_eq!(stage.spinney(&["export", "last", "--output", file]).code, Some(0));
+    assert_eq!(there.spinney(&["import", file]).code, Some(0));
+    fs::remove_file(file).unwrap();
+    assert_eq!(there.spinney(&["export", "last", "--output", file]).code, Some(0));
+}
+
+/// G27: a tree that comes back replaces no change that its agents had made here before it left.
+#[test]
+fn g27_importing_a_tree_back_loses_no_change() {
+    let stage = TestFolder::new();
+    let repo = repo(&stage);
+    let file = tree(&stage, "echo more > more; touch ran; sleep 86400");
+    let allow = allowed(&repo);
+    let away = stage.folder().join("away.trees").display().to_string();
+    let mut running = stage.play(&["run", &file, "--allow-box", &allow]);
+    let copy = until_ran(&mut running, stage.home());
+    running.kill();
+    moved_on(&stage, &away);
+    // Its repository is away: what only the copy has is not replaced.
+    fs::rename(&repo, repo.with_file_name("elsewhere")).unwrap();
+    let refused = stage.spinney(&["import", &away]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("nothing was replaced; save what you need"), "{}", refused.err);
+    assert!(copy.join("more").exists());
+    fs::rename(repo.with_file_name("elsewhere"), &repo).unwrap();
+    let back = stage.spinney(&["import", &away]);
+    assert_eq!(back.code, Some(0), "{}", back.err);
+    assert!(!copy.exists());
+    let branch = branch(&stage);
+    assert_eq!(git(&repo, &["show", &format!("{branch}:more")]), "more\n");
+    assert_eq!(git(&repo, &["for-each-ref", "refs/spinney"]), "");
+}
+
+/// Files that are in no branch go only with `rm`, also when a tree comes back.
+#[test]
+fn g27_importing_a_tree_back_keeps_files_that_are_in_no_branch() {
+    let stage = TestFolder::new();
+    let repo = repo(&stage);
+    let away = stage.folder().join("away.trees").display().to_string();
+    let mut running = stage.play(&["run", &tree(&stage, FOREVER), "--allow-box", &allowed(&repo)]);
+    let copy = until_ran(&mut running, stage.home());
+    running.kill();
+    moved_on(&stage, &away);
+    let refused = stage.spinney(&["import", &away]);
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert!(refused.err.contains("save what you need (ignored x.log), remove it with `"), "{}", refused.err);
+    assert!(copy.join("x.log").exists());
+    assert_eq!(git(&repo, &["show", &format!("{}:more", branch(&stage))]), "more\n");
+    fs::remove_file(copy.join("x.log")).unwrap();
+    let back = stage.spinney(&["import", &away]);
+    assert_eq!(back.code, Some(0), "{}", back.err);
+    assert!(!copy.exists());
+    assert_eq!(git(&repo, &["for-each-ref", "refs/spinney"]), "");
+}

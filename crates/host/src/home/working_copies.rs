@@ -107,6 +107,18 @@ impl HomeCopies {
     }
 }
 
+/// Lets the repository of a copy forget it. The copy was removed, so a reference that stays only keeps commits.
+pub(crate) async fn release(copy: &WorkingCopy) {
+    if let Err(error) = copy.release().await {
+        tracing::warn!(
+            "{} still keeps the base of the working copy of {}: {}",
+            copy.repository().display(),
+            copy.agent(),
+            with_causes(&error)
+        );
+    }
+}
+
 /// When an agent ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AgentEnd {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use spinney::tree::{ApplyError, Diverged, IncomingTree};
 use spinney::{Drivers, Home};
+use spinney_drivers::working_copies::{UntakenFiles, WorkingCopy};
 use spinney_journal::{Head, Journal, JournalFault, Shared};
-use spinney_kernel::primitives::{Actor, CheckpointName, SealKind, Seq, TreeId, limit};
+use spinney_kernel::primitives::{Actor, AgentId, CheckpointName, SealKind, Seq, TreeId, limit};
 use spinney_kernel::rules::request::{Checkpoint, Seal, Unseal};
 use spinney_kernel::world::TreeState;
 use spinney_store::SqliteJournal;
@@ -20,6 +21,7 @@ use super::new_file::{folder_of, remove_unfinished};
 use super::trees_file::{Record, TransferredTree, TreesFileReader, UnreadTreesFile};
 use crate::home::ids::{self, TreeNameError};
 use crate::home::side_journals::{self, Imports, SideJournalError};
+use crate::home::working_copies::{CopyError, HomeCopies, release};
 use crate::home::{HomeError, open_read_only, open_writable_to_remove, open_writable_to_start, workspaces};
 use crate::inside;
 use crate::off_workers::off_workers;
@@ -114,6 +116,22 @@ pub enum ImportError {
         /// The folder.
         folder: PathBuf,
     },
+    /// Its folder here has a working copy with what is nowhere else.
+    #[error("the import would replace the working copy of {agent}, {}", folder.display())]
+    Copy {
+        /// The tree.
+        tree: TreeId,
+        /// The agent.
+        agent: AgentId,
+        /// The copy.
+        folder: PathBuf,
+        /// What would be lost.
+        #[source]
+        why: KeptCopy,
+    },
+    /// The folders of its agents cannot be read.
+    #[error(transparent)]
+    Copies(FileFault),
     /// Its rules are not those of this version, so nothing of it can be checked.
     #[error(
         "tree {tree} has rules {rules}, which this version cannot check: import it with the version that exported it"
@@ -139,6 +157,17 @@ pub enum ImportError {
     /// A journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalFault),
+}
+
+/// Why the working copy of a tree that had moved away is not replaced.
+#[derive(Debug, thiserror::Error)]
+pub enum KeptCopy {
+    /// What its agent changed cannot be taken over.
+    #[error("its changes cannot be taken over")]
+    Changes(#[source] Box<CopyError>),
+    /// It has files that are in no branch: ignored, large, or not plain files.
+    #[error("it has files that are nowhere else")]
+    Files(UntakenFiles),
 }
 
 impl From<HomeError> for ImportError {
@@ -323,10 +352,18 @@ async fn place(
         Some(old) => Some(lock(old, is_in_place, incoming).await?),
         None => None,
     };
+    let copies = match old {
+        Some(old) => take_copies(&old.home, tree).await?,
+        None => Vec::new(),
+    };
     // What this user had allowed it was for a tree that others may have changed since.
     tree_marks::try_forget(home, tree)?;
     imports.place(tree)?;
     drop(locked);
+    // Their folders are gone. Agents that work here again get new copies.
+    for copy in copies.iter().filter(|_| is_in_place) {
+        release(copy).await;
+    }
     // One that others read is left behind. Commands find the one that came back.
     if let Some(old) = old.filter(|_| !is_in_place)
         && let Err(error) = remove(&old.home, tree, Shared::Refuse, UntakenChanges::Refuse).await
@@ -334,6 +371,24 @@ async fn place(
         tracing::debug!("what is left of tree {tree} here was not removed: {error}");
     }
     Ok(())
+}
+
+/// Takes over what agents changed in working copies before the tree left. Their folders are about to be replaced, so
+/// nothing may be only there.
+async fn take_copies(home: &Path, tree: TreeId) -> Result<Vec<WorkingCopy>, ImportError> {
+    let all = HomeCopies::new(home);
+    let mut copies =
+        all.all(tree).map_err(FileFault::when(FileAction::Read, home)).map_err(ImportError::Copies)?;
+    for copy in &mut copies {
+        let kept = match all.take_over(copy).await {
+            Ok(taken) if taken.left_out.is_empty() => continue,
+            Ok(taken) => KeptCopy::Files(taken.left_out),
+            Err(error) => KeptCopy::Changes(Box::new(error)),
+        };
+        let (agent, folder) = (copy.agent().clone(), copy.folder());
+        return Err(ImportError::Copy { tree, agent, folder, why: kept });
+    }
+    Ok(copies)
 }
 
 /// Opens the journal of a tree that had moved away, which must be as it was found.

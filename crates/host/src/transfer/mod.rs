@@ -11,6 +11,6 @@ mod new_file;
 mod trees_file;
 
 pub use export::{ExportError, ExportKind, ExportedTree, SealedExport, export, take_back};
-pub use import::{Arrival, ImportError, ImportedTree, import};
+pub use import::{Arrival, ImportError, ImportedTree, KeptCopy, import};
 pub use needs::TreeNeed;
 pub use trees_file::UnreadTreesFile;
