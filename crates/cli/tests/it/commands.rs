@@ -2,12 +2,14 @@
 //! its process is killed.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 use spinney_testkit::processes::{HeldProcesses, processes_below};
 
-use crate::test_folder::{Playing, TestFolder, steady};
+use crate::test_folder::{Ended, Playing, TestFolder, steady};
 
 /// A tree whose agents have this box.
 fn tree(stage: &TestFolder, sandbox: &str, script: &str) -> String {
@@ -189,5 +191,92 @@ fn hold(running: &Playing, count: usize) -> HeldProcesses {
             return all;
         }
         std::thread::yield_now();
+    }
+}
+
+/// Whether the ordinary user of a test may make namespaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Namespaces {
+    Allowed,
+    /// By the kernel, as on systems that set `user.max_user_namespaces` to 0.
+    Forbidden,
+}
+
+/// The binary as an ordinary user has it, also if the tests run as root.
+fn ordinary(stage: &TestFolder, namespaces: Namespaces, args: &[&str]) -> Ended {
+    let binary = stage.folder().join("spinney");
+    if !binary.exists() {
+        fs::copy(env!("CARGO_BIN_EXE_spinney"), &binary).unwrap();
+    }
+    let mut words: Vec<&str> = Vec::new();
+    if rustix::process::geteuid().is_root() {
+        own_all(stage.folder());
+        words.extend(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+    }
+    if namespaces == Namespaces::Forbidden {
+        let none = r#"echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-all --ambient-caps=-all "$@""#;
+        words.extend(["unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c", none, "sh"]);
+    }
+    words.push(binary.to_str().unwrap());
+    words.extend(args);
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).env("SPINNEY_HOME", stage.home()).envs(stage.user_folders());
+    Ended::from(command.current_dir(stage.folder()).stdin(Stdio::null()).output().unwrap())
+}
+
+/// Gives everything in a folder to the ordinary user.
+fn own_all(folder: &Path) {
+    lchown(folder, Some(65_534), Some(65_534)).unwrap();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            own_all(&entry.path());
+        } else {
+            lchown(entry.path(), Some(65_534), Some(65_534)).unwrap();
+        }
+    }
+}
+
+/// An ordinary user runs commands in both tiers, from the tree file to the journal. Without namespaces a folder that may be
+/// written is refused with what helps. A machine on which one of the tiers does not work fails this test.
+#[test]
+fn an_ordinary_user_runs_commands_with_and_without_namespaces() {
+    for (namespaces, of_processes) in
+        [(Namespaces::Allowed, "Name:\thead"), (Namespaces::Forbidden, "no processes")]
+    {
+        let stage = TestFolder::new();
+        fs::set_permissions(stage.folder(), fs::Permissions::from_mode(0o755)).unwrap();
+        let secret = stage.file("secret.txt", "the user's");
+        fs::create_dir(stage.folder().join("notes")).unwrap();
+        let line = format!(
+            "exec 2> /dev/null; id -u; cat {secret} || echo hidden; echo x > {secret}; head -n 1 /proc/self/status || echo no processes; echo made > outputs/made.txt"
+        );
+        let tree = tree(&stage, "{ memory: 512MiB }", &runs(&line));
+        let ended = ordinary(&stage, namespaces, &["run", &tree, "--json"]);
+        assert_eq!(ended.code, Some(0), "{namespaces:?}: {}", ended.err);
+        let user = fs::metadata(stage.home()).unwrap().uid();
+        assert_ne!(user, 0);
+        let expected =
+            format!("exit code 0\nkept: outputs/made.txt\n[stdout]\n{user}\nhidden\n{of_processes}");
+        assert_eq!(ended.result()["output"], json!(expected), "{namespaces:?}");
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "the user's");
+        assert_eq!(ordinary(&stage, namespaces, &["files", "cat", "made.txt"]).out, "made\n");
+        assert_eq!(ordinary(&stage, namespaces, &["replay", "last", "--verify"]).code, Some(0));
+        let notes = stage.folder().canonicalize().unwrap().join("notes").display().to_string();
+        let script = runs(&format!("cd {notes} && echo milk > todo.md; mkdir .git/x || echo kept"));
+        let tree = self::tree(&stage, "{ memory: 512MiB }", &script);
+        let written = ordinary(&stage, namespaces, &["run", &tree, "--write", &notes, "--json"]);
+        match namespaces {
+            Namespaces::Allowed => {
+                assert_eq!(written.code, Some(0), "{}", written.err);
+                assert_eq!(fs::read_to_string(Path::new(&notes).join("todo.md")).unwrap(), "milk\n");
+                assert!(written.result()["output"].as_str().unwrap().contains("[stdout]\nkept"));
+            }
+            Namespaces::Forbidden => {
+                assert_eq!(written.code, Some(2), "{}", written.err);
+                let says = |part: &str| written.err.contains(part);
+                assert!(says("need namespaces") && says("allow user namespaces"), "{}", written.err);
+                assert!(!Path::new(&notes).join("todo.md").exists());
+            }
+        }
     }
 }
