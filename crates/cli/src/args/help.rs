@@ -52,7 +52,9 @@ Examples:
 pub(super) const INIT: &str = "\
 Examples:
   spinney init hello.yaml
-  spinney init agents.yaml --provider anthropic";
+  spinney init agents.yaml --provider anthropic
+  spinney init s18                               a scenario: map-reduce
+  spinney init --template panel reviews          a template into a folder";
 pub(super) const RESUME: &str = "\
 Use it after a kill, Ctrl-C, an answer or a raise. For a tree that has ended, it prints the result again and exits with \
 the same code.

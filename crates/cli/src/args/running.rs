@@ -142,12 +142,13 @@ pub(crate) struct Check {
 
 #[derive(Debug, Group)]
 pub(crate) struct Init {
-    /// The tree file to write, or a folder for it (default: tree.yaml)
+    /// The tree file to write, or a folder for it; or the name of a template, such as s18
+    #[arg(value_name = "PATH|NAME")]
     pub(crate) path: Option<PathBuf>,
     /// The template, one of `--list` (default: hello)
     #[arg(long, value_name = "NAME")]
     pub(crate) template: Option<String>,
-    /// List the templates: the built-in ones and the project's
+    /// List the templates, the project's included, and the scenarios
     #[arg(long, conflicts_with_all = ["path", "template", "provider", "schema"])]
     pub(crate) list: bool,
     /// Use this provider's model; without its key, the script answers

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use serde_json::json;
 use spinney_drivers::providers::usual_key_env;
-use spinney_host::project::new_files::{NewFiles, SchemaCopy, TREE_FILE, script_of};
+use spinney_host::project::new_files::{NewFiles, SchemaCopy, TREE_FILE, TreeTexts, script_of};
 use spinney_host::project::template::{self, FoundTemplate, TemplateContent};
-use spinney_host::project::{self, ProjectFile};
+use spinney_host::project::{self, ProjectFile, scenario};
 use spinney_host::tree_file::source::plain;
 use spinney_host::{home, shell_word};
 
@@ -24,13 +24,26 @@ pub(super) fn init(home: &Path, args: &args::Init, terminal: Terminal) -> Result
         let of_project = project.as_ref().map(|project| project.templates.clone()).unwrap_or_default();
         return list(home, &of_project, args.json, terminal);
     }
-    match template::find(args.template.as_deref(), project.as_ref())? {
-        FoundTemplate::Builtin(TemplateContent::Tree { tree, script, setting }) => {
-            init_tree(home, args, terminal, &TreeTexts { tree, script, setting: *setting })
+    let (name, path) = match (&args.template, args.path.as_deref()) {
+        (None, Some(path)) if let Some(name) = template_name(path) => (Some(name), None),
+        (template, path) => (template.as_deref(), path),
+    };
+    match template::find(name, project.as_ref())? {
+        FoundTemplate::Builtin(TemplateContent::Tree { stem, tree, script, setting }) => {
+            init_tree(home, args, path, terminal, &TreeTexts { stem, tree, script }, *setting)
         }
-        FoundTemplate::Builtin(TemplateContent::Project(text)) => init_project(home, args, terminal, text),
-        FoundTemplate::OfProject(files) => init_copy(home, args, terminal, files),
+        FoundTemplate::Builtin(TemplateContent::Project(text)) => {
+            init_project(home, args, path, terminal, text)
+        }
+        FoundTemplate::OfProject(files) => init_copy(home, args, path, terminal, files),
     }
+}
+
+/// A word that can only mean a template: the name of one, or what looks like the number of a scenario. A folder of that
+/// name is written `./s18`.
+fn template_name(path: &Path) -> Option<&str> {
+    let word = path.to_str().filter(|word| !word.contains(['/', '.']))?;
+    (template::builtin(word).is_some() || scenario::number(word).is_some()).then_some(word)
 }
 
 fn list(home: &Path, of_project: &BTreeMap<String, String>, json: bool, terminal: Terminal) -> Result<Exit> {
@@ -45,31 +58,35 @@ fn list(home: &Path, of_project: &BTreeMap<String, String>, json: bool, terminal
     if !json {
         out::line("")?;
         say_next(
-            &[(hint::command(home, &["init", "--template", "research"]), "write one of them")],
+            &[
+                (hint::command(home, &["init", "research"]), "write one of them here"),
+                (hint::command(home, &["init", "s18"]), "a scenario, by its number or its name"),
+                (hint::command(home, &["init", "--template", "s18", "guests"]), "into a folder"),
+            ],
             terminal,
         )?;
     }
     Ok(Exit::Completed)
 }
 
-/// The texts of a template that is a tree file with its script.
-struct TreeTexts {
-    tree: &'static str,
-    script: &'static str,
-    setting: Option<&'static str>,
-}
-
-fn init_tree(home: &Path, args: &args::Init, terminal: Terminal, texts: &TreeTexts) -> Result<Exit> {
-    let file = named(args.path.as_deref())?;
+fn init_tree(
+    home: &Path,
+    args: &args::Init,
+    path: Option<&Path>,
+    terminal: Terminal,
+    texts: &TreeTexts,
+    setting: Option<&str>,
+) -> Result<Exit> {
+    let file = named(path, texts.stem)?;
     let provider = args.provider.map(args::InitProvider::provider);
     let schema = if args.schema { SchemaCopy::With } else { SchemaCopy::Without };
-    write(&NewFiles::of_tree(&file, texts.tree, texts.script, provider, schema)?)?;
+    write(&NewFiles::of_tree(&file, texts, provider, schema)?)?;
     let name = file.display().to_string();
     let mut next = vec![
         (hint::command(home, &["check", &name]), "what it looks like, and the most it can spend"),
         (hint::command(home, &["run", &name]), "run it"),
     ];
-    if let Some(setting) = texts.setting {
+    if let Some(setting) = setting {
         next.push((hint::command(home, &["run", &name, "--set", setting]), "with another topic"));
     }
     say_next(&next, terminal)?;
@@ -86,8 +103,14 @@ fn init_tree(home: &Path, args: &args::Init, terminal: Terminal, texts: &TreeTex
     Ok(Exit::Completed)
 }
 
-fn init_project(home: &Path, args: &args::Init, terminal: Terminal, text: &str) -> Result<Exit> {
-    let folder = only_a_folder(args)?;
+fn init_project(
+    home: &Path,
+    args: &args::Init,
+    path: Option<&Path>,
+    terminal: Terminal,
+    text: &str,
+) -> Result<Exit> {
+    let folder = only_a_folder(args, path)?;
     write(&NewFiles::in_folder(folder, [(PathBuf::from(project::FILE), text.into())]))?;
     // The budget holds for what is started in its folder, and commands are pasted in this one.
     let is_here = folder.as_os_str().is_empty() || folder == Path::new(".");
@@ -107,10 +130,11 @@ fn init_project(home: &Path, args: &args::Init, terminal: Terminal, text: &str) 
 fn init_copy(
     home: &Path,
     args: &args::Init,
+    path: Option<&Path>,
     terminal: Terminal,
     files: Vec<(PathBuf, Vec<u8>)>,
 ) -> Result<Exit> {
-    let folder = only_a_folder(args)?;
+    let folder = only_a_folder(args, path)?;
     let files = NewFiles::in_folder(folder, files);
     write(&files)?;
     let file = folder.join(TREE_FILE);
@@ -126,8 +150,8 @@ fn init_copy(
 }
 
 /// The folder to write into, for templates whose files have fixed names and models.
-fn only_a_folder(args: &args::Init) -> Result<&Path> {
-    let path = args.path.as_deref().unwrap_or(Path::new(""));
+fn only_a_folder<'args>(args: &args::Init, path: Option<&'args Path>) -> Result<&'args Path> {
+    let path = path.unwrap_or(Path::new(""));
     if matches!(path.extension().and_then(|ending| ending.to_str()), Some("yaml" | "yml" | "json" | "toml")) {
         bail!("the files of this template have fixed names: name a folder, not {}", path.display());
     }
@@ -158,13 +182,13 @@ fn say_next(next: &[(String, &str)], terminal: Terminal) -> Result<()> {
 }
 
 /// A file, or a folder that gets one.
-fn named(path: Option<&Path>) -> Result<PathBuf> {
-    let Some(path) = path else { return Ok(PathBuf::from(TREE_FILE)) };
+fn named(path: Option<&Path>, stem: &str) -> Result<PathBuf> {
+    let path = path.unwrap_or(Path::new(""));
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("yaml" | "yml") => Ok(path.to_owned()),
         Some(ending @ ("json" | "toml")) => {
             bail!("`init` writes YAML, not {ending}: end the name in .yaml")
         }
-        Some(_) | None => Ok(path.join(TREE_FILE)),
+        Some(_) | None => Ok(path.join(format!("{stem}.yaml"))),
     }
 }

@@ -60,7 +60,7 @@ fn tree_files_templates_and_commands_are_offered() {
     assert_eq!(offered(&stage, &["run", ""]), ["a.yaml", "b.toml", "more/", "user/"]);
     assert_eq!(
         offered(&stage, &["init", "--template", "pa"]),
-        ["panel\ta writer, and three reviewers who vote until the text passes"]
+        ["panel\tthree reviewers who vote on a diff, and an author who changes it until it passes"]
     );
     assert_eq!(offered(&stage, &["ev"]), ["events\tShow what happened in a tree"]);
     assert_eq!(offered(&stage, &["man", "ev"]), ["events"]);

@@ -5,30 +5,70 @@ use spinney::tree_file::TreeFile;
 
 use crate::test_folder::TestFolder;
 
-fn example() -> String {
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/documents.yaml").to_owned()
-}
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
-/// O8, S1, S2, S3, S18: fan-out, reduce, vote and critic loop in one file.
+/// O8, S2, S3: fan-out over a folder that really is listed and read, reduce, vote and critic loop in one file.
 #[test]
-fn the_example_of_documents_completes_and_lists_its_steps() {
-    let run = TestFolder::new().spinney(&["run", &example(), "--json"]);
+fn the_example_of_documents_reads_a_folder_and_lists_its_steps() {
+    let stage = TestFolder::new();
+    let folder = std::fs::canonicalize(format!("{EXAMPLES}/parks")).unwrap().display().to_string();
+    let (file, given) = (format!("{EXAMPLES}/documents.yaml"), format!("folder={folder}"));
+    let run = stage.spinney(&["run", &file, "--read", &folder, "--set", &given, "--json"]);
     assert_eq!(run.code, Some(0), "{} {}", run.out, run.err);
     let result = run.result();
-    assert_eq!(result["outputs"]["documents"], json!(["ash.txt", "oak.txt", "elm.txt"]));
-    let summaries = ["Ashes are the tallest.", "Oaks are the oldest.", "Elms are the rarest."];
-    assert_eq!(result["outputs"]["summaries"], json!(summaries));
-    assert_eq!(result["outputs"]["verdict"], json!({ "lead": "oak.txt" }));
+    let documents = ["castle-park.md", "river-meadow.md", "station-square.md"];
+    assert_eq!(result["outputs"]["documents"], json!(documents.map(|name| format!("{folder}/{name}"))));
+    let findings = result["outputs"]["findings"].as_array().unwrap();
+    for (at, word) in ["fungus", "butterflies", "lime trees"].into_iter().enumerate() {
+        assert!(findings[at].as_str().unwrap().contains(word), "{findings:?}");
+    }
+    assert_eq!(result["outputs"]["verdict"], json!({ "lead": "castle-park.md" }));
     assert_eq!(result["output"], result["outputs"]["report"]);
     let mut succeeded: Vec<&str> =
         result["succeeded"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     succeeded.sort_unstable();
     let wanted = [
-        "draft", "draft#2", "judge[0]", "judge[1]", "judge[2]", "list", "publish", "read[0]", "read[1]",
-        "read[2]", "review", "review#2",
+        "judge[0]", "judge[1]", "judge[2]", "list", "publish", "read[0]", "read[1]", "read[2]", "review",
+        "review#2", "write", "write#2",
     ];
     assert_eq!(succeeded, wanted);
     assert_eq!((&result["failed"], &result["skipped"]), (&json!([]), &json!([])));
+    // Without a folder that is given, it says which input that is; without the right to read it, nothing is read.
+    let asked = stage.spinney(&["run", &file]);
+    assert!(asked.code == Some(2) && asked.err.contains("input `folder` has no value"), "{}", asked.err);
+    let refused = stage.spinney(&["run", &file, "--set", &given, "--json"]);
+    assert_eq!((refused.code, &refused.result()["failed"]), (Some(1), &json!(["list"])));
+    assert!(!refused.out.contains("castle-park"), "{}", refused.out);
+}
+
+/// The panel objects, the author changes the diff, and the panel approves what it has then; another diff is an input.
+#[test]
+fn the_example_of_a_review_panel_votes_again_after_a_change() {
+    let stage = TestFolder::new();
+    let file = format!("{EXAMPLES}/review-panel.yaml");
+    let run = stage.spinney(&["run", &file, "--json"]);
+    assert_eq!(run.code, Some(0), "{} {}", run.out, run.err);
+    let outputs = run.result()["outputs"].clone();
+    assert_eq!(outputs["panel"]["verdict"], json!("approve"));
+    assert!(outputs["patch"].as_str().unwrap().contains("+        send(member.mail, TEXT)"), "{outputs}");
+    let goals: Vec<String> =
+        run.json().iter().filter_map(|event| event["goal"].as_str().map(str::to_owned)).collect();
+    let of_round = |word: &str| {
+        goals.iter().filter(|goal| goal.starts_with("Can it be abused?") && goal.contains(word)).count()
+    };
+    assert_eq!((of_round("os.system"), of_round("+        send(member")), (1, 1), "{goals:?}");
+    let good = "diff=+        send(member.mail, TEXT)";
+    let approved = stage.spinney(&["run", &file, "--set", good, "--json"]).result();
+    assert_eq!((&approved["agents"], &approved["outputs"]["patch"]), (&json!(5), &json!(null)));
+}
+
+/// The lead splits a question, its researchers work at the same time, and the report is a file.
+#[test]
+fn the_example_of_a_research_team_writes_a_report() {
+    let stage = TestFolder::new();
+    let run = stage.spinney(&["run", &format!("{EXAMPLES}/research-team.yaml"), "--json"]);
+    assert_eq!((run.code, &run.result()["agents"]), (Some(0), &json!(3)), "{}", run.err);
+    assert!(stage.said(&["files"]).contains("outputs/report.md"));
 }
 
 /// O7, O12: the result says what failed and what was never reached, and the error is the step's own.

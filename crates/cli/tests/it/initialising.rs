@@ -64,20 +64,48 @@ fn init_writes_files_for_providers_with_the_script_as_their_stand_in() {
 fn every_template_runs_as_it_is_written() {
     let stage = TestFolder::new();
     insta::assert_snapshot!(stage.said(&["init", "--list"]), @r"
-    hello     an agent and its helper
-    research  a lead, and researchers who work at the same time
-    pipeline  an agent for each file, and one that summarises
-    panel     a writer, and three reviewers who vote until the text passes
-    exec      a budget around a program such as Claude Code or Codex
+    hello                  an agent and its helper
+    research               a lead, and researchers who work at the same time
+    pipeline               an agent for each file, and one that summarises
+    panel                  three reviewers who vote on a diff, and an author who changes it until it passes
+    exec                   a budget around a program such as Claude Code or Codex
+    s01-sequence           when every step needs the result of the one before it
+    s02-fan-out            when several tasks do not depend on each other, and an agent decides which ones there are
+    s03-fan-in             when a lead has something to do while others work, and gathers their results later
+    s04-nesting            when a task is passed down several levels, and its answer back up
+    s06-choose             when the result of one step decides which agent works next
+    s07-leave-and-return   when a task takes long and you do not want to watch it all the time
+    s08-shared-memory      when several agents work on the same plan and must not overwrite each other
+    s09-resume             when a tree must survive the death of its process
+    s10-partial            when an agent may run out of turns or budget, and another one should continue from there
+    s11-ask-from-below     when an agent deep in a chain may need something that only a person knows
+    s12-several-questions  when several agents may need an answer, and none should hold up the others
+    s14-answer-timeout     when a person may say no, but silence must not stop the work
+    s15-critic-loop        when a draft must get better until somebody else accepts it
+    s16-vote               when one agent's judgement is not enough, and several should agree before anything happens
+    s17-race               when there are several ways to the same answer, and the first one that works is enough
+    s18-map-reduce         when the same task has to be done for each item of a list, and one result made of all of them
+    s19-timeout            when an answer is only worth waiting for so long
+    s20-cycle              to see why agents that delegate to each other do not run in circles
+    s21-undo               when a failure half-way must not leave half of the work behind
+    s22-wrong-type         when the next step needs a number, a date or a list, and prose would do harm there
+    s23-seven-of-ten       when some of many tasks may fail, and the rest is still worth having
+    s24-one-trace          when logs and traces of many agents must be brought together
+    s25-rate-limits        when one kind of agent must not use up a service or a budget that others share
+    s26-streaming          when you want to read what an agent deep in the tree writes while it writes it
+    s27-audit              when you must show later who did what, and that nobody changed the record
+    structured-answer      when a program reads the answer
 
-      spinney init --template research  write one of them
+      spinney init research               write one of them here
+      spinney init s18                    a scenario, by its number or its name
+      spinney init --template s18 guests  into a folder
     ");
     let listed = stage.spinney(&["init", "--list", "--json"]).json();
     for (name, agents, output) in [
         ("hello", 2, "Small woods are home"),
         ("research", 3, "Plant several kinds"),
         ("pipeline", 4, "It has run since"),
-        ("panel", 10, "9 of 10 testers"),
+        ("panel", 9, "The panel objected once"),
     ] {
         assert!(listed.iter().any(|line| line["template"] == name), "{listed:?}");
         for provider in [None, Some("anthropic")] {
@@ -90,6 +118,10 @@ fn every_template_runs_as_it_is_written() {
             assert_eq!(checked.code, Some(0), "{name}: {}", checked.out);
             let text = fs::read_to_string(stage.folder().join(&path)).unwrap();
             assert!(!text.contains("tree.yaml") && !text.contains("tree.script"), "{name}: {text}");
+            assert!(
+                !text.contains("run review-panel") && !text.contains("language-server"),
+                "{name}: {text}"
+            );
             let ran = stage.spinney(&["run", &path, "--json"]);
             assert_eq!((ran.code, &ran.result()["agents"]), (Some(0), &json!(agents)), "{name}: {}", ran.err);
             assert!(ran.result()["output"].as_str().unwrap().contains(output), "{name}: {}", ran.out);
@@ -180,7 +212,7 @@ fn a_project_has_templates_of_its_own() {
         ("outside", "is outside its project: nothing was read"),
         (
             "other",
-            "unknown template `other`: use one of hello, research, pipeline, panel, exec, gone, linked",
+            "unknown template `other`: known templates: hello, research, pipeline, panel, exec, gone, linked",
         ),
     ] {
         let refused = stage.spinney(&["init", "--template", name, "new"]);
@@ -200,4 +232,77 @@ fn a_project_has_templates_of_its_own() {
     fs::write(folder.join("docs/team/large"), vec![b'x'; 1024 * 1024]).unwrap();
     let large = stage.spinney(&["init", "--template", "team", "new"]);
     assert!(large.err.contains("more than 1048576 bytes"), "{}", large.err);
+}
+
+/// Every scenario is copied by its number and by its name, as it lies in the project, and runs there as it does here.
+#[test]
+fn every_scenario_is_copied_by_its_number() {
+    let stage = TestFolder::new();
+    let listed = stage.spinney(&["init", "--list", "--json"]).json();
+    let names = listed.iter().filter_map(|line| line["template"].as_str());
+    let scenarios: Vec<&str> =
+        names.filter(|name| name.starts_with('s') && name.as_bytes()[1].is_ascii_digit()).collect();
+    assert!(scenarios.len() >= 25, "{scenarios:?}");
+    let page = include_str!("../../../../docs/patterns.md");
+    for name in &scenarios {
+        assert!(page.contains(&format!("`{name}`")), "docs/patterns.md does not list {name}");
+        let wrote = stage.spinney(&["init", &name[..3]]);
+        assert_eq!((wrote.code, wrote.err.as_str()), (Some(0), ""), "{name}");
+        let checked = stage.spinney(&["check", &format!("{name}.yaml"), "--json"]).result();
+        assert_eq!(checked["ok"], json!(true), "{name}: {checked}");
+    }
+    let again = stage.spinney(&["init", "s18"]);
+    assert!(
+        again.err.contains("s18-map-reduce.script.yaml already exists; nothing was written"),
+        "{}",
+        again.err
+    );
+    let run = stage.spinney(&["run", "s18-map-reduce.yaml", "--json"]);
+    assert_eq!((run.code, &run.result()["agents"]), (Some(0), &json!(6)), "{}", run.err);
+    let text = fs::read_to_string(stage.folder().join("s18-map-reduce.yaml")).unwrap();
+    assert!(
+        text.starts_with("# S18, map-reduce. Use it when ") && !text.contains("language-server"),
+        "{text}"
+    );
+}
+
+/// A word that can only be a template is one; any other is a folder, and so is `./s18`.
+#[test]
+fn a_name_of_a_template_is_not_taken_for_a_folder() {
+    let stage = TestFolder::new();
+    let folder = stage.folder();
+    for (word, file) in [
+        ("s16-vote", "s16-vote.yaml"),
+        ("panel", "review-panel.yaml"),
+        ("./s16", "s16/tree.yaml"),
+        ("s3-bucket", "s3-bucket/tree.yaml"),
+        ("exec", "spinney.yaml"),
+    ] {
+        let wrote = stage.spinney(&["init", word]);
+        assert_eq!(
+            (wrote.code, folder.join(file).exists()),
+            (Some(0), true),
+            "{word}: {}{}",
+            wrote.out,
+            wrote.err
+        );
+    }
+    let into = stage.said(&["init", "--template", "s17", "trains", "--schema"]);
+    assert!(
+        into.starts_with(
+            "wrote trains/s17-race.script.yaml, trains/s17-race.yaml, trains/tree-file.schema.json\n"
+        ),
+        "{into}"
+    );
+    for (word, help) in [("s28", "did you mean `s08`?"), ("s18-mapreduce", "did you mean `s18-map-reduce`?")]
+    {
+        let refused = stage.spinney(&["init", word]);
+        assert_eq!(
+            (refused.code, refused.err),
+            (Some(2), format!("spinney: unknown template `{word}`: {help}\n"))
+        );
+        assert!(!folder.join(word).exists());
+    }
+    let near = stage.spinney(&["init", "--template", "pannel"]);
+    assert_eq!(near.err, "spinney: unknown template `pannel`: did you mean `panel`?\n");
 }

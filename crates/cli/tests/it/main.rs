@@ -52,6 +52,7 @@ mod models;
 mod notifying;
 mod output_schema;
 mod partial;
+mod patterns;
 #[cfg(feature = "peers")]
 mod peers;
 mod presumed;

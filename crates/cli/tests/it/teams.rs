@@ -1,4 +1,4 @@
-//! Teams of `examples/scenarios`: tasks in sequence, in parallel, gathered, timed out, and in a circle.
+//! Teams of `examples/scenarios`: tasks in parallel, gathered, timed out, and in a circle.
 
 use serde_json::{Value, json};
 
@@ -25,32 +25,6 @@ fn when(events: &[Value], kind: &str, agent: &str) -> u64 {
 
 fn texts(messages: &[Value]) -> Vec<&str> {
     messages.iter().map(|message| message["text"].as_str().unwrap()).collect()
-}
-
-/// S1: three tasks in sequence; each goal contains the previous answer.
-#[test]
-fn s1_each_task_of_a_sequence_starts_from_the_answer_before_it() {
-    let stage = TestFolder::new();
-    let run = run(&stage, "s01-sequence");
-    let events = run.json();
-    assert_eq!(run.result()["output"], json!("The hedge stands: forty cans of water for forty holes"));
-    let goals: Vec<&Value> = events
-        .iter()
-        .filter(|event| event["type"] == json!("agent_spawned"))
-        .map(|event| &event["goal"])
-        .collect();
-    let wanted = [
-        "Plant a hedge.",
-        "Pick a tree for a hedge.",
-        "Dig for this: hornbeam",
-        "Water this: forty holes for hornbeam",
-    ];
-    assert_eq!(json!(goals), json!(wanted));
-    for (before, after) in [("picker", "digger"), ("digger", "keeper")] {
-        let (ended, spawned) = (when(&events, "agent_ended", before), when(&events, "agent_spawned", after));
-        assert!(ended < spawned, "{before} ended at {ended}, {after} was spawned at {spawned}");
-    }
-    assert_eq!(whom(&events, "agent_ended"), ["picker", "digger", "keeper", "lead"]);
 }
 
 /// S2: three in parallel; the lead reads them in the order of the calls, whichever ends first.

@@ -2,6 +2,7 @@
 //! lower what a run may spend. Where keys go and what is started is for the user's own configuration.
 
 pub mod new_files;
+pub mod scenario;
 pub mod template;
 
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use spinney_kernel::definition::ModelProvider;
 
 use crate::text_file::{FileAction, FileFault};
 
-/// The name of a tree file that is given none.
+/// The tree file of a template that is a folder.
 pub const TREE_FILE: &str = "tree.yaml";
 const SCHEMA: &str = "tree-file.schema.json";
 
@@ -28,6 +28,17 @@ pub enum SchemaCopy {
     With,
     /// It is not.
     Without,
+}
+
+/// A template that is a tree file with its script.
+#[derive(Clone, Copy, Debug)]
+pub struct TreeTexts {
+    /// The name of its files, without their endings.
+    pub stem: &'static str,
+    /// The tree file.
+    pub tree: &'static str,
+    /// The script.
+    pub script: &'static str,
 }
 
 /// Why files were not written.
@@ -69,14 +80,13 @@ impl NewFiles {
     /// A template's tree file under this name, with its script. Its model is scripted unless a provider is given.
     pub fn of_tree(
         file: &Path,
-        tree_text: &str,
-        script_text: &str,
+        texts: &TreeTexts,
         provider: Option<ModelProvider>,
         schema: SchemaCopy,
     ) -> Result<Self, NewFilesError> {
         let folder = file.parent().unwrap_or(Path::new(""));
-        let tree = tree(tree_text, &stem(file), provider, schema);
-        let mut files = vec![(script_of(file), script_text.into()), (file.to_owned(), tree.into_bytes())];
+        let tree = tree(texts, &stem(file), provider, schema);
+        let mut files = vec![(script_of(file), texts.script.into()), (file.to_owned(), tree.into_bytes())];
         // A schema that is there already is the same one, or one of another release that its owner keeps.
         let path = folder.join(SCHEMA);
         if schema == SchemaCopy::With && !path.exists() {
@@ -126,7 +136,7 @@ impl NewFiles {
 /// The script of a tree file that a template wrote.
 #[must_use]
 pub fn script_of(file: &Path) -> PathBuf {
-    file.with_file_name(format!("{}.script.yaml", stem(file)))
+    file.with_file_name(script_name(&stem(file)))
 }
 
 fn stem(file: &Path) -> String {
@@ -139,27 +149,34 @@ pub fn schema_text() -> Result<String, serde_json::Error> {
 }
 
 /// The text of a template's tree file, with the script and the provider that were asked for.
-fn tree(text: &str, stem: &str, provider: Option<ModelProvider>, schema: SchemaCopy) -> String {
-    let script = format!("{stem}.script.yaml");
+fn tree(texts: &TreeTexts, stem: &str, provider: Option<ModelProvider>, schema: SchemaCopy) -> String {
+    let scripted = scripted(texts.stem);
+    // Where the schema is differs from place to place.
+    let is_kept = |line: &&str| !line.starts_with(MODELINE);
+    let text: String = texts.tree.split_inclusive('\n').filter(is_kept).collect();
     let text = match provider {
-        None => text.to_owned(),
+        None => text,
         Some(ModelProvider::Ollama) => text.replace(
-            SCRIPTED,
+            &scripted,
             "    provider: ollama\n    model: llama3.2\n    context: 8192\n    price: { input_per_mtok_usd: 0, output_per_mtok_usd: 0 }\n",
         ),
         Some(provider) => {
             let (word, model) = (provider.as_str(), small_model(provider));
+            let script = script_name(texts.stem);
             text.replace(
-                SCRIPTED,
-                &format!("    provider: {word}\n    model: {model}\n    script: {SCRIPT} # used if the key is missing\n"),
+                &scripted,
+                &format!("    provider: {word}\n    model: {model}\n    script: {script} # used if the key is missing\n"),
             )
         }
     };
     let schema = match schema {
-        SchemaCopy::With => format!("# yaml-language-server: $schema={SCHEMA}\n"),
+        SchemaCopy::With => format!("{MODELINE}{SCHEMA}\n"),
         SchemaCopy::Without => String::new(),
     };
-    schema + &text.replace(SCRIPT, &script).replace("run tree.yaml", &format!("run {stem}.yaml"))
+    schema
+        + &text
+            .replace(&script_name(texts.stem), &script_name(stem))
+            .replace(&format!("run {}.yaml", texts.stem), &format!("run {stem}.yaml"))
 }
 
 /// A cheap model that the price table knows.
@@ -172,23 +189,35 @@ const fn small_model(provider: ModelProvider) -> &'static str {
     }
 }
 
-/// The script's name and the model's keys, as every template has them.
-const SCRIPT: &str = "tree.script.yaml";
-const SCRIPTED: &str = "    provider: scripted
-    script: tree.script.yaml
-    price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }
-";
+/// How editors are told of the schema.
+const MODELINE: &str = "# yaml-language-server: $schema=";
+
+fn script_name(stem: &str) -> String {
+    format!("{stem}.script.yaml")
+}
+
+/// The model's keys, as every template has them.
+fn scripted(stem: &str) -> String {
+    format!(
+        "    provider: scripted
+    script: {}
+    price: {{ input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }}
+",
+        script_name(stem)
+    )
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::project::scenario::SCENARIOS;
     use crate::project::template::{TEMPLATES, TemplateContent};
 
     #[test]
     fn every_tree_has_the_model_that_is_replaced() {
-        for template in &TEMPLATES {
-            if let TemplateContent::Tree { tree, .. } = template.content {
-                assert_eq!(tree.matches(SCRIPTED).count(), 1, "{}", template.name);
+        for template in TEMPLATES.iter().chain(SCENARIOS) {
+            if let TemplateContent::Tree { tree, stem, .. } = template.content {
+                assert_eq!(tree.matches(&scripted(stem)).count(), 1, "{}", template.name);
             }
         }
     }

@@ -6,7 +6,10 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-use super::ProjectFile;
+use spinney_kernel::primitives::nearest;
+
+use super::scenario::SCENARIOS;
+use super::{ProjectFile, scenario};
 use crate::system::private_files::{self, Links};
 use crate::text_file::UnreadText;
 
@@ -44,12 +47,12 @@ pub enum TemplateError {
         why: String,
     },
     /// No template has this name.
-    #[error("unknown template `{}`: use one of {}", name.escape_debug(), names.join(", "))]
+    #[error("unknown template `{}`: {help}", name.escape_debug())]
     Unknown {
         /// The name.
         name: String,
-        /// Those that there are.
-        names: Vec<String>,
+        /// The nearest one, or those that there are.
+        help: String,
     },
 }
 
@@ -64,7 +67,7 @@ pub enum FoundTemplate {
 /// Finds a template by its name; the default one without.
 pub fn find(name: Option<&str>, project: Option<&ProjectFile>) -> Result<FoundTemplate, TemplateError> {
     let name = name.unwrap_or(TEMPLATES[0].name);
-    if let Some(template) = TEMPLATES.iter().find(|template| template.name == name) {
+    if let Some(template) = builtin(name) {
         return Ok(FoundTemplate::Builtin(&template.content));
     }
     let no_templates = BTreeMap::new();
@@ -72,10 +75,23 @@ pub fn find(name: Option<&str>, project: Option<&ProjectFile>) -> Result<FoundTe
     match project.zip(of_project.get(name)) {
         Some((project, folder)) => Ok(FoundTemplate::OfProject(self::of_project(project, folder)?)),
         None => {
-            let names = listed(of_project).into_iter().map(|(name, _)| name).collect();
-            Err(TemplateError::Unknown { name: name.to_owned(), names })
+            let names: Vec<String> = listed(of_project).into_iter().map(|(name, _)| name).collect();
+            let numbers = names.iter().filter_map(|name| scenario::number(name));
+            let known = names.iter().map(String::as_str).chain(numbers);
+            Err(TemplateError::Unknown {
+                name: name.to_owned(),
+                help: nearest::help(name, known, "templates"),
+            })
         }
     }
+}
+
+/// A template of this binary; a scenario also by its number.
+pub fn builtin(name: &str) -> Option<&'static BuiltinTemplate> {
+    let is_named = |template: &&BuiltinTemplate| {
+        template.name == name || scenario::number(template.name).is_some_and(|number| number == name)
+    };
+    TEMPLATES.iter().chain(SCENARIOS).find(is_named)
 }
 
 /// A template of this binary.
@@ -92,6 +108,8 @@ pub struct BuiltinTemplate {
 pub enum TemplateContent {
     /// A tree file and its script.
     Tree {
+        /// The name of its files, without their endings.
+        stem: &'static str,
         /// The tree file.
         tree: &'static str,
         /// The script.
@@ -104,13 +122,14 @@ pub enum TemplateContent {
 }
 
 macro_rules! tree {
-    ($name:literal, $about:literal, $setting:expr) => {
+    ($name:literal, $about:literal, $folder:literal, $stem:literal, $setting:expr) => {
         BuiltinTemplate {
             name: $name,
             about: $about,
             content: TemplateContent::Tree {
-                tree: include_str!(concat!("../../templates/", $name, "/tree.yaml")),
-                script: include_str!(concat!("../../templates/", $name, "/tree.script.yaml")),
+                stem: $stem,
+                tree: include_str!(concat!("../../", $folder, "/", $stem, ".yaml")),
+                script: include_str!(concat!("../../", $folder, "/", $stem, ".script.yaml")),
                 setting: $setting,
             },
         }
@@ -119,10 +138,22 @@ macro_rules! tree {
 
 /// The first one is the default.
 pub static TEMPLATES: [BuiltinTemplate; 5] = [
-    tree!("hello", "an agent and its helper", Some("topic=lighthouses")),
-    tree!("research", "a lead, and researchers who work at the same time", None),
-    tree!("pipeline", "an agent for each file, and one that summarises", None),
-    tree!("panel", "a writer, and three reviewers who vote until the text passes", None),
+    tree!("hello", "an agent and its helper", "templates/hello", "tree", Some("topic=lighthouses")),
+    tree!(
+        "research",
+        "a lead, and researchers who work at the same time",
+        "../../examples",
+        "research-team",
+        None
+    ),
+    tree!("pipeline", "an agent for each file, and one that summarises", "templates/pipeline", "tree", None),
+    tree!(
+        "panel",
+        "three reviewers who vote on a diff, and an author who changes it until it passes",
+        "../../examples",
+        "review-panel",
+        None
+    ),
     BuiltinTemplate {
         name: "exec",
         about: "a budget around a program such as Claude Code or Codex",
@@ -177,7 +208,7 @@ pub fn bad_template(name: &str, folder: &str) -> Option<String> {
             name.escape_debug()
         ));
     }
-    if TEMPLATES.iter().any(|template| template.name == name) {
+    if builtin(name).is_some() {
         return Some(format!("`{name}` is a built-in template: use another name"));
     }
     let inside =
@@ -189,10 +220,10 @@ pub fn bad_template(name: &str, folder: &str) -> Option<String> {
     })
 }
 
-/// The names and what there is to say about them, those of the binary first.
+/// The names and what there is to say about them: the templates of the binary, those of the project, the scenarios.
 pub fn listed(of_project: &BTreeMap<String, String>) -> Vec<(String, String)> {
-    let own = TEMPLATES.iter().map(|template| (template.name.to_owned(), template.about.to_owned()));
+    let own = |template: &BuiltinTemplate| (template.name.to_owned(), template.about.to_owned());
     let project =
         of_project.iter().map(|(name, folder)| (name.clone(), format!("{folder}, of this project")));
-    own.chain(project).collect()
+    TEMPLATES.iter().map(own).chain(project).chain(SCENARIOS.iter().map(own)).collect()
 }

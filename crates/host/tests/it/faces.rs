@@ -13,7 +13,7 @@ use spinney_host::doctor::{BoxFinding, DoctorReport, DoctorWords, HomeFinding, M
 use spinney_host::explain::Explanation;
 use spinney_host::prepared::StartRequest;
 use spinney_host::price_list;
-use spinney_host::project::new_files::{NewFiles, NewFilesError, SchemaCopy};
+use spinney_host::project::new_files::{NewFiles, NewFilesError, SchemaCopy, TreeTexts};
 use spinney_host::project::template::{self, FoundTemplate, TemplateContent, TemplateError};
 use spinney_host::tree_file::source::Scripts;
 use spinney_host::user::configuration::Configuration;
@@ -39,12 +39,14 @@ const DOCTOR_WORDS: DoctorWords = DoctorWords {
 
 /// The default template, written into a folder.
 fn hello(folder: &TempDir, schema: SchemaCopy) -> (PathBuf, Result<(), NewFilesError>) {
-    let Ok(FoundTemplate::Builtin(TemplateContent::Tree { tree, script, .. })) = template::find(None, None)
+    let Ok(FoundTemplate::Builtin(TemplateContent::Tree { stem, tree, script, .. })) =
+        template::find(None, None)
     else {
         unreachable!("the first template is a tree")
     };
     let file = folder.path().join("tree.yaml");
-    let written = NewFiles::of_tree(&file, tree, script, None, schema).and_then(|files| files.write());
+    let written = NewFiles::of_tree(&file, &TreeTexts { stem, tree, script }, None, schema)
+        .and_then(|files| files.write());
     (file, written)
 }
 
@@ -145,7 +147,7 @@ fn the_files_of_a_template_are_written_all_or_not_at_all() {
     assert_eq!(left, ["tree.yaml"]);
     assert_eq!(fs::read_to_string(file).unwrap(), "mine");
     let unknown = template::find(Some("nothing"), None).err().unwrap();
-    assert!(matches!(unknown, TemplateError::Unknown { names, .. } if names.contains(&"hello".to_owned())));
+    assert!(matches!(unknown, TemplateError::Unknown { help, .. } if help.contains("hello")));
 }
 
 #[test]
