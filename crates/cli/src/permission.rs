@@ -87,6 +87,7 @@ pub(crate) fn box_option(what: &BoxAllowance) -> String {
         BoxAllowance::Folder { access, path } => {
             format!("--{} {}", access.as_str(), shell_word::of_word(path.as_str()))
         }
+        BoxAllowance::Host(rule) => format!("--allow-host {}", shell_word::of_word(&rule.to_string())),
         what => format!("--allow-box {what}"),
     }
 }

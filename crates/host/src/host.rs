@@ -402,7 +402,7 @@ pub(crate) async fn kept_drivers(
         if let Some(question) = EgressQuestion::about(&kept.text, &egress, &allowed)? {
             return Err(RefusedEgress::new(&question).into());
         }
-        let boxes = AllowedBoxes::new(&[], &configuration);
+        let boxes = AllowedBoxes::new(&[], &configuration).with_hosts(&allowed);
         if let Some(question) = BoxQuestion::about(&kept.text, &needs, &boxes)? {
             return Err(RefusedBox::new(&question).into());
         }

@@ -158,7 +158,9 @@ impl PreparedTree {
         check_secrets(&source, given, &user)?;
         let sources = TreeSources::new(&source)?;
         let box_needs = BoxNeeds::from_definition(&definition);
-        let allowed_boxes = AllowedBoxes::new(request.boxes, &defaults.configuration).with_folders(&granted);
+        let allowed_boxes = AllowedBoxes::new(request.boxes, &defaults.configuration)
+            .with_folders(&granted)
+            .with_hosts(&allowed);
         let permissions = BoxPermissions::default();
         Ok(Self {
             source,

@@ -122,9 +122,11 @@ async fn take_up(
     if kept.called.is_some() || !needs.is_empty() {
         let allowed = AllowedHosts::new(&args.allowed.allow_host, &configuration, &user);
         let tree = OldTree { home: path, journal: &journal, head: &known, source: kept.source.clone() };
-        agree(&tree, &kept, &needs, allowed, args.trusted.trust()).await?;
+        let allowed = agree(&tree, &kept, &needs, allowed, args.trusted.trust()).await?;
         let given = given_grants(&args.folders.given(), path)?;
-        let boxes = AllowedBoxes::new(&args.boxes.allow_box, &configuration).with_folders(&given);
+        let boxes = AllowedBoxes::new(&args.boxes.allow_box, &configuration)
+            .with_folders(&given)
+            .with_hosts(&allowed);
         agree_to_boxes(&kept.text, &needs, &boxes)?;
     }
     drop(journal);
@@ -183,7 +185,7 @@ async fn agree(
     needs: &BoxNeeds,
     mut allowed: AllowedHosts,
     trust: HomeTrust,
-) -> Result<()> {
+) -> Result<AllowedHosts> {
     let egress = kept.called.as_ref();
     let egress = egress.map(|called| Egress::all(&called.file, &called.models, InputValues::Known));
     let egress = egress.unwrap_or_default();
@@ -196,7 +198,8 @@ async fn agree(
         },
     };
     allowed.add_remembered(mark.as_ref());
-    agree_to_egress(&kept.text, &egress, &allowed)
+    agree_to_egress(&kept.text, &egress, &allowed)?;
+    Ok(allowed)
 }
 
 /// Lets the process that has the journal open run the tree.

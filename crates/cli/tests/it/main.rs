@@ -49,6 +49,7 @@ mod logging;
 mod looking;
 mod lost_commits;
 mod models;
+mod network;
 mod notifying;
 mod output_schema;
 mod partial;

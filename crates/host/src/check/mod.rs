@@ -25,6 +25,7 @@ use crate::tree_file::folders::{given_grants, grant};
 use crate::tree_file::overrides::GivenValues;
 use crate::tree_file::source::{self, Examined, Keys, TreeSource};
 use crate::tree_file::{low_prices, problems};
+use crate::trust::allowed_hosts::AllowedHosts;
 use crate::trust::boxes::{AllowedBoxes, BoxNeeds};
 use crate::user::box_allowance::BoxAllowance;
 use crate::user::state_files::StateFileError;
@@ -109,7 +110,10 @@ impl CheckedFile {
             let egress = EgressCheck::new(source, request, &defaults.configuration, &user)?;
             problems.extend(egress.problems(&source.file, words.allow_host));
             let needs = BoxNeeds::from_definition(&Reach::new(&definition).pruned(definition.clone()));
-            let allowed = AllowedBoxes::new(request.boxes, &defaults.configuration).with_folders(&granted);
+            let hosts = AllowedHosts::new(request.hosts, &defaults.configuration, &user);
+            let allowed = AllowedBoxes::new(request.boxes, &defaults.configuration)
+                .with_folders(&granted)
+                .with_hosts(&hosts);
             for (need, role, line) in needs.open(&source.text, &allowed)? {
                 let message = format!("would {line}, and you have not allowed that");
                 let of_role = definition.roles.get(role).and_then(|role| role.caps.folders.as_ref());

@@ -129,6 +129,9 @@ impl ExplainedTree<'_> {
         for (path, access) in self.written.all_folders().iter() {
             all.add(access.as_str(), path.to_string(), file());
         }
+        for rule in self.written.all_hosts().rules() {
+            all.add("network", rule.to_string(), file());
+        }
         for what in self.request.boxes {
             all.add("allow_box", what.to_string(), OptionSource::CommandLine);
         }

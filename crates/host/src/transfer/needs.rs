@@ -7,7 +7,7 @@ use std::path::Path;
 
 use spinney_journal::Journal;
 use spinney_kernel::definition::FolderAccess;
-use spinney_kernel::primitives::{FolderPath, Seq, TreeId};
+use spinney_kernel::primitives::{FolderPath, HostRule, Seq, TreeId};
 use spinney_kernel::record::Event;
 
 use crate::exec::options::RunOptions;
@@ -31,6 +31,8 @@ pub enum TreeNeed {
     },
     /// A repository that agents have working copies of. The copies do not move.
     Repository(FolderPath),
+    /// A host that tools connect to.
+    Host(HostRule),
 }
 
 impl fmt::Display for TreeNeed {
@@ -44,6 +46,7 @@ impl fmt::Display for TreeNeed {
             Self::Folder { access: FolderAccess::Write, path } => {
                 write!(f, "the folder {path}, to read and write")
             }
+            Self::Host(rule) => write!(f, "connections to {rule}"),
             Self::Program(program) => write!(f, "the program `{program}`, and the files that it works on"),
         }
     }
@@ -65,7 +68,7 @@ pub(super) async fn needs(home: &Path, journal: &dyn Journal, tree: TreeId) -> V
     needs
 }
 
-/// The folders and repositories that a tree was started with, by the paths that they have to have.
+/// The folders, repositories and hosts that a tree was started with.
 async fn folders(journal: &dyn Journal, tree: TreeId) -> Vec<TreeNeed> {
     let first = journal.read(tree, Seq(0), 1).await.unwrap_or_default();
     let first = first.into_iter().next().and_then(|entry| entry.batch.events.into_iter().next());
@@ -74,5 +77,7 @@ async fn folders(journal: &dyn Journal, tree: TreeId) -> Vec<TreeNeed> {
     let folders = all.iter().map(|(path, access)| TreeNeed::Folder { access, path: path.clone() });
     let copied = definition.roles.values().filter_map(|role| role.working_copy().cloned());
     let copied: BTreeSet<FolderPath> = copied.collect();
-    folders.chain(copied.into_iter().map(TreeNeed::Repository)).collect()
+    let hosts = definition.all_hosts();
+    let hosts = hosts.rules().cloned().map(TreeNeed::Host);
+    folders.chain(copied.into_iter().map(TreeNeed::Repository)).chain(hosts).collect()
 }

@@ -2,6 +2,7 @@
 //! started.
 
 use spinney_drivers::http::HostName;
+use spinney_kernel::primitives::HostRule;
 
 use super::tree_marks::TreeMark;
 use crate::user::allowed_host::AllowedHost;
@@ -48,6 +49,11 @@ impl AllowedHosts {
     /// As they are recorded for a tree.
     pub(super) fn names(&self) -> Vec<String> {
         self.named.iter().map(ToString::to_string).collect()
+    }
+
+    /// Whether they have everything that a rule has.
+    pub(super) fn cover(&self, rule: &HostRule) -> bool {
+        self.named.iter().chain(&self.configured).any(|allowed| allowed.covers(rule))
     }
 
     pub(super) fn allow(&self, host: &HostName) -> bool {

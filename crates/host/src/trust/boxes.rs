@@ -11,6 +11,7 @@ use spinney_kernel::definition::{BoxWalls, Definition, FolderAccess, FolderGrant
 use spinney_kernel::primitives::{RoleName, Seq, TreeId};
 use spinney_kernel::record::Event;
 
+use super::allowed_hosts::AllowedHosts;
 use super::file_answers::FileAnswers;
 use crate::error_text::with_causes;
 use crate::tree_file::providers;
@@ -52,6 +53,11 @@ impl BoxNeeds {
                 if !roles.contains(role) {
                     roles.push(role.clone());
                 }
+            }
+        }
+        for (role, settings) in &definition.roles {
+            for rule in settings.caps.network.rules() {
+                needs.entry(BoxAllowance::Host(rule.clone())).or_default().push(role.clone());
             }
         }
         Self(needs)
@@ -100,7 +106,7 @@ impl BoxNeeds {
                 // Its driver makes it from what the tree's definition says.
                 BoxAllowance::Copy(_) => {}
                 // What an agent has of them is in its rights.
-                BoxAllowance::Folder { .. } => {}
+                BoxAllowance::Folder { .. } | BoxAllowance::Host(_) => {}
                 // A key of a provider is never given, whatever was allowed.
                 BoxAllowance::Env(name) if providers::is_usual_key(name) => {}
                 BoxAllowance::Env(name) => {
@@ -141,30 +147,43 @@ fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
         BoxAllowance::Folder { access: FolderAccess::Write, path } => {
             format!("let {roles} read and write {path}")
         }
+        BoxAllowance::Host(rule) => format!("let tools of {roles} connect to {rule}"),
     }
 }
 
 /// What the user allows for one start, and in their configuration.
 #[derive(Clone, Debug, Default)]
-pub struct AllowedBoxes(Vec<BoxAllowance>);
+pub struct AllowedBoxes {
+    named: Vec<BoxAllowance>,
+    hosts: AllowedHosts,
+}
 
 impl AllowedBoxes {
     /// With what is named now.
     #[must_use]
     pub fn new(named: &[BoxAllowance], configuration: &Configuration) -> Self {
-        Self(named.iter().chain(configuration.allow_box()).cloned().collect())
+        let named = named.iter().chain(configuration.allow_box()).cloned().collect();
+        Self { named, hosts: AllowedHosts::default() }
+    }
+
+    /// With hosts.
+    #[must_use]
+    pub fn with_hosts(mut self, hosts: &AllowedHosts) -> Self {
+        self.hosts = hosts.clone();
+        self
     }
 
     /// With folders that are given now.
     #[must_use]
     pub fn with_folders(mut self, grants: &FolderGrants) -> Self {
         let folders = grants.iter().map(|(path, access)| BoxAllowance::Folder { access, path: path.clone() });
-        self.0.extend(folders);
+        self.named.extend(folders);
         self
     }
 
     fn allow(&self, need: &BoxAllowance) -> bool {
-        self.0.iter().any(|allowed| covers(allowed, need))
+        let is_allowed_host = matches!(need, BoxAllowance::Host(rule) if self.hosts.cover(rule));
+        is_allowed_host || self.named.iter().any(|allowed| covers(allowed, need))
     }
 }
 
@@ -176,6 +195,7 @@ pub(super) fn covers(allowed: &BoxAllowance, need: &BoxAllowance) -> bool {
             BoxAllowance::Folder { access: allowed, path: around },
             BoxAllowance::Folder { access: need, path },
         ) => need <= allowed && around.contains(path),
+        (BoxAllowance::Host(allowed), BoxAllowance::Host(need)) => allowed.covers(need),
         (allowed, need) => allowed == need,
     }
 }

@@ -63,7 +63,7 @@ impl FileAnswers {
 
     /// Whether this was shown, or more.
     pub(super) fn allow_box(&self, need: &BoxAllowance) -> bool {
-        let allowed = self.kept.boxes.iter().filter_map(|allowed| allowed.parse().ok());
+        let allowed = self.kept.boxes.iter().filter_map(|allowed| BoxAllowance::remembered(allowed));
         allowed.into_iter().any(|allowed| covers(&allowed, need))
     }
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
 use spinney_drivers::http::HostName;
+use spinney_kernel::primitives::HostRule;
 
 /// Longest name of a host, by the rules of DNS.
 const HOST_BYTES_MAX: usize = 253;
@@ -77,7 +78,19 @@ impl FromStr for AllowedHost {
 impl AllowedHost {
     /// Whether it is the host of an address, at any port or at the named one.
     pub fn allows(&self, host: &HostName) -> bool {
-        self.host == host.host() && self.port.is_none_or(|port| port == host.port())
+        let has_host = match self.host.strip_prefix('*') {
+            Some(domain) => host.host().strip_suffix(domain).is_some_and(|below| !below.is_empty()),
+            None => self.host == host.host(),
+        };
+        has_host && self.port.is_none_or(|port| port == host.port())
+    }
+
+    /// Whether everything that a rule has is at this host, or below this domain.
+    pub fn covers(&self, rule: &HostRule) -> bool {
+        let Ok(any) = self.host.parse::<HostRule>() else { return false };
+        rule.ports().iter().all(|port| {
+            self.port.is_none_or(|allowed| allowed == *port) && any.at(*port).covers(&rule.at(*port))
+        })
     }
 }
 
@@ -87,6 +100,11 @@ fn named(host: &str) -> Result<String, &'static str> {
         return Err("it is empty or too long");
     }
     let host = host.to_ascii_lowercase();
+    if let Some(domain) = host.strip_prefix("*.") {
+        // All names of a top-level domain are those of strangers.
+        let is_below = host.parse::<HostRule>().is_ok() && !domain.contains(':');
+        return if is_below { Ok(host) } else { Err("after `*.` comes a domain such as example.org") };
+    }
     let is_label = |label: &str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         !label.is_empty()
@@ -96,7 +114,7 @@ fn named(host: &str) -> Result<String, &'static str> {
             && !label.ends_with('-')
     };
     if host.contains('*') {
-        return Err("wildcards are not supported");
+        return Err("a star is only allowed at its beginning, as in *.example.org");
     }
     if !host.split('.').all(is_label) {
         return Err("it contains invalid characters");

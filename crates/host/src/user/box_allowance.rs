@@ -6,8 +6,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
 use spinney_kernel::definition::{BoxWalls, FolderAccess};
-use spinney_kernel::primitives::FolderPath;
 use spinney_kernel::primitives::limit::NAME_BYTES_MAX;
+use spinney_kernel::primitives::{FolderPath, HostRule};
+
+const HOST: &str = "host:";
 
 /// Something that a file alone cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +27,8 @@ pub enum BoxAllowance {
     },
     /// Working copies of a repository.
     Copy(FolderPath),
+    /// Connections to a host. Users allow it with the hosts that may be sent their keys.
+    Host(HostRule),
 }
 
 impl BoxAllowance {
@@ -35,6 +39,7 @@ impl BoxAllowance {
             Self::Walls(_) | Self::Env(_) => "box",
             Self::Folder { access, .. } => access.as_str(),
             Self::Copy(_) => "working_copy",
+            Self::Host(_) => "network",
         }
     }
 }
@@ -68,6 +73,14 @@ impl FromStr for BoxAllowance {
 }
 
 impl BoxAllowance {
+    /// From a text that was written here: users name hosts elsewhere.
+    pub(crate) fn remembered(text: &str) -> Option<Self> {
+        match text.strip_prefix(HOST) {
+            Some(rule) => rule.parse().ok().map(Self::Host),
+            None => text.parse().ok(),
+        }
+    }
+
     fn named(text: &str) -> Option<Self> {
         let (kind, name) = text.split_once(':')?;
         let access = match kind {
@@ -97,6 +110,7 @@ impl fmt::Display for BoxAllowance {
             Self::Env(name) => write!(f, "env:{name}"),
             Self::Folder { access, path } => write!(f, "{}:{path}", access.as_str()),
             Self::Copy(path) => write!(f, "copy:{path}"),
+            Self::Host(rule) => write!(f, "{HOST}{rule}"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Message;
 use crate::definition::{
-    Allow, Builtin, Caps, Definition, FolderAccess, FolderGrants, OutputSchema, ToolSpec, Turns,
+    Allow, Builtin, Caps, Definition, FolderAccess, FolderGrants, Network, OutputSchema, ToolSpec, Turns,
 };
 use crate::primitives::{ByName, RoleName, TokenCount, ToolName, limit};
 use crate::record::RULES;
@@ -41,6 +41,7 @@ const TASK: &str = "Your task: ";
 const OTHERS_TASK: &str = "Its task: ";
 const _: () = assert!(OTHERS_TASK.len() <= TASK.len());
 const TOOLS: &str = "Tools you may use:";
+const HOSTS: &str = "Hosts that your tools may connect to, on ports 80 and 443 unless a port is named:";
 const FOLDERS: &str = "Folders of the user that you may use beside your own, by their absolute paths:";
 /// The most bytes of the line breaks between them.
 const GAPS: usize = 8;
@@ -154,7 +155,7 @@ impl Brief {
     }
 
     fn new(definition: &Definition, role: &RoleName, own: Own<'_>, rules: u32) -> Self {
-        let Own { tools, folders, schema } = own;
+        let Own { tools, folders, network, schema } = own;
         let turns = definition.roles.get(role).and_then(|role| role.turns.as_ref());
         let prompt = turns.map_or("", |turns| turns.prompt.text.as_str());
         let gap = if prompt.is_empty() { "" } else { "\n\n" };
@@ -162,7 +163,7 @@ impl Brief {
         let schema = schema.or_else(|| turns?.output_schema.as_deref());
         let close = schema.map_or_else(|| CLOSE.to_owned(), OutputSchema::paragraph);
         let listed = if lines.is_empty() { String::new() } else { format!("{TOOLS}\n{lines}\n") };
-        let granted = folders.map(folder_lines).unwrap_or_default();
+        let granted = folders.map(folder_lines).unwrap_or_default() + &host_lines(network);
         let order = if rules >= 5 { Order::GoalLast } else { Order::GoalFirst };
         Self {
             prompt: format!("{prompt}{gap}"),
@@ -185,11 +186,12 @@ impl Brief {
 pub(super) struct Own<'a> {
     pub(super) tools: &'a Allow<ToolName>,
     pub(super) folders: Option<&'a FolderGrants>,
+    pub(super) network: &'a Network,
     /// The schema of its answer, if its spawner gave one.
     pub(super) schema: Option<&'a OutputSchema>,
 }
 
-/// The latest brief of each role. Most agents of a role have the same tools and folders; one with others replaces the
+/// The latest brief of each role. Most agents of a role have the same tools, folders and hosts; one with others replaces the
 /// shared brief.
 #[derive(Clone, Debug)]
 pub(super) struct Briefs {
@@ -202,6 +204,7 @@ pub(super) struct Briefs {
 struct SharedBrief {
     tools: Allow<ToolName>,
     folders: Option<FolderGrants>,
+    network: Network,
     brief: Arc<Brief>,
 }
 
@@ -230,12 +233,14 @@ impl Briefs {
         if let Some(shared) = self.by_role.get(role)
             && shared.tools == *own.tools
             && shared.folders.as_ref() == own.folders
+            && shared.network == *own.network
         {
             return Arc::clone(&shared.brief);
         }
         let brief = Arc::new(Brief::new(definition, role, own, self.rules));
         let (tools, folders) = (own.tools.clone(), own.folders.cloned());
-        self.by_role.insert(role.clone(), SharedBrief { tools, folders, brief: Arc::clone(&brief) });
+        let shared = SharedBrief { tools, folders, network: own.network.clone(), brief: Arc::clone(&brief) };
+        self.by_role.insert(role.clone(), shared);
         brief
     }
 }
@@ -300,7 +305,18 @@ fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> TokenCou
     let allowed = definition.tools.iter().filter(|(name, _)| caps.tools.has(*name));
     let tools = allowed.map(|(name, tool)| tool.tokens.unwrap_or_else(|| bytes((name, tool))));
     let folders = caps.folders.as_ref().map(folder_lines).unwrap_or_default();
-    tools.fold(around, TokenCount::plus).plus(TokenCount::of_bytes(folders.len()))
+    tools
+        .fold(around, TokenCount::plus)
+        .plus(TokenCount::of_bytes(folders.len() + host_lines(&caps.network).len()))
+}
+
+/// A paragraph for an agent that has hosts. One that has every host is of an old journal and was told nothing.
+fn host_lines(network: &Network) -> String {
+    if network.rules().next().is_none() {
+        return String::new();
+    }
+    let lines: String = network.rules().map(|rule| format!("- {rule}\n")).collect();
+    format!("{HOSTS}\n{lines}\n")
 }
 
 /// A paragraph for an agent that has folders, and nothing for others.

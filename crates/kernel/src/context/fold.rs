@@ -268,7 +268,8 @@ impl Contexts {
         let path = above.iter().chain([&spawned.agent]).cloned().collect();
         let (role, goal): (_, Arc<str>) = (spawned.role.clone(), spawned.goal.as_str().into());
         let folders = spawned.caps.folders.as_ref();
-        let own = Own { tools: &spawned.caps.tools, folders, schema: spawned.output_schema.as_deref() };
+        let (tools, network) = (&spawned.caps.tools, &spawned.caps.network);
+        let own = Own { tools, folders, network, schema: spawned.output_schema.as_deref() };
         let brief = self.briefs.for_role(definition, &role, own);
         let takes_turns = definition.roles.get(&role).is_some_and(|role| role.turns.is_some());
         let first = takes_turns.then(|| Message::System(System::new(Arc::clone(&brief), Arc::clone(&goal))));

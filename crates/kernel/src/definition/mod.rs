@@ -352,6 +352,12 @@ impl Definition {
         of_role.or(self.folders.as_ref())
     }
 
+    /// Every host that a role lists.
+    #[must_use]
+    pub fn all_hosts(&self) -> Network {
+        self.roles.values().fold(Network::Denied, |all, role| all.with(&role.caps.network))
+    }
+
     /// Every folder that the tree or a role lists.
     #[must_use]
     pub fn all_folders(&self) -> FolderGrants {

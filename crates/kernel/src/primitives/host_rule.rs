@@ -126,6 +126,12 @@ impl HostRule {
         }
     }
 
+    /// Its hosts, at one port.
+    #[must_use]
+    pub fn at(&self, port: u16) -> Self {
+        Self { hosts: self.hosts.clone(), port: Some(port) }
+    }
+
     #[must_use]
     pub fn ports(&self) -> &[u16] {
         self.port.as_ref().map_or(&WEB_PORTS, std::slice::from_ref)

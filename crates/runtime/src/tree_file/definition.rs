@@ -13,7 +13,7 @@ use spinney_kernel::definition::{
     TokenCounter, TreeLimits, Turns, ValueAccess, WindowSpec, Wrong,
 };
 use spinney_kernel::primitives::{
-    AgentId, Body, ByName, ModelName, RESERVED_IDS, RoleName, ValuePattern, limit,
+    AgentId, Body, ByName, HostRule, ModelName, RESERVED_IDS, RoleName, ValuePattern, limit,
 };
 
 use super::error::{FileError, TextPosition};
@@ -320,7 +320,7 @@ impl Reader<'_> {
                 below: Allow::list(keys.subagent_models.iter().cloned()),
                 tools: Allow::only(keys.tools.iter().cloned()),
                 spawn: subagents.map_or(Allow::All, |roles| Allow::only(roles.iter().cloned())),
-                network: Network::Denied,
+                network: self.network(&at("network"), &keys.network),
                 folders: None,
                 depth_max: depth.map_or(depth_max, narrow),
             },
@@ -343,6 +343,25 @@ impl Reader<'_> {
                 ..default
             }),
         }
+    }
+
+    fn network(&self, path: Path<'_>, rules: &[HostRule]) -> Network {
+        if rules.len() > limit::HOST_RULES_MAX {
+            let message = format!("{} hosts are more than {}", rules.len(), limit::HOST_RULES_MAX);
+            self.note(self.wrong(path, message));
+        }
+        for (index, rule) in rules.iter().enumerate() {
+            if let Some(first) = rules[..index].iter().find(|first| first.covers(rule)) {
+                let at: Vec<Step<'_>> = path.iter().copied().chain([Step::Item(index)]).collect();
+                let message = if first == rule {
+                    format!("`{rule}` is listed twice")
+                } else {
+                    format!("`{rule}` is already covered by `{first}`")
+                };
+                self.note(self.wrong(&at, message).with_help("delete it"));
+            }
+        }
+        Network::hosts(rules.iter().cloned())
     }
 
     fn rate(&self, path: Path<'_>, keys: &RateKeys) -> RateLimit {

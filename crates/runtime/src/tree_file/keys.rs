@@ -11,7 +11,9 @@ use spinney_kernel::definition::{
     Approval, BudgetKeys, ByteSize, CacheTime, Compact, Count, Preset, PriceKeys, Share, SpanOrOff, Tags,
     TimeSpan, Unpriced,
 };
-use spinney_kernel::primitives::{ByName, Durability, ModelName, RoleName, ThreadId, ToolName, ValuePattern};
+use spinney_kernel::primitives::{
+    ByName, Durability, HostRule, ModelName, RoleName, ThreadId, ToolName, ValuePattern,
+};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the keys of a tree")]
@@ -244,6 +246,8 @@ pub(super) struct AgentKeys {
     pub(super) sandbox: Option<WrittenBox>,
     pub(super) read: Option<Vec<String>>,
     pub(super) write: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) network: Vec<HostRule>,
     pub(super) working_copy: Option<String>,
 }
 

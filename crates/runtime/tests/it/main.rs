@@ -48,6 +48,7 @@ mod looping;
 mod many_watchers;
 mod misbehaving;
 mod money;
+mod network_keys;
 mod outage;
 mod output_schema;
 mod owners;

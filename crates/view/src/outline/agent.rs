@@ -25,6 +25,9 @@ pub struct AgentOutline {
     /// The folders of the user that they may use, if the role lists some; otherwise those of their parents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folders: Option<FolderGrants>,
+    /// The hosts that their tools may connect to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<String>,
     /// The tools that need a person's approval or are forbidden.
     pub approvals: Option<ByName<ToolName, Approval>>,
     /// The roles that they can spawn.
@@ -93,6 +96,7 @@ impl OutlinedRole<'_> {
                 Allow::All => Vec::new(),
             },
             folders: self.folders.cloned(),
+            network: role.caps.network.rules().map(ToString::to_string).collect(),
             approvals: turns.map(|turns| turns.approvals.clone()),
             spawns: spawns.cloned(),
             can_start: self.can_start,
@@ -115,6 +119,9 @@ impl OutlinedRole<'_> {
             lines.push(format!("tools: {}", listed(tools.iter())));
         }
         lines.extend(self.folders.map(|folders| format!("folders: {folders}")));
+        if !role.caps.network.is_denied() {
+            lines.push(format!("connects to: {}", listed(role.caps.network.rules())));
+        }
         for (approval, words) in [(Approval::Ask, "asks a person before"), (Approval::Deny, "may not call")] {
             let tools: Vec<&ToolName> = self.approvals(approval).collect();
             if !tools.is_empty() {

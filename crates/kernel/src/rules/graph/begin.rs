@@ -8,8 +8,8 @@ use super::{Scope, Work, end_frame, holder, is_live, look, run, step_values};
 use crate::budget::Terms;
 use crate::context::Frame as AnswerFrame;
 use crate::definition::{
-    Allow, AskStep, AskTimeout, BudgetSpec, Caps, Graph, GraphNode, GraphStep, GraphSurroundings, Network,
-    NodeIx, NodeKind, OnPartialSuccess, Recursion, Refusal, Share,
+    Allow, AskStep, AskTimeout, BudgetSpec, Caps, Definition, Graph, GraphNode, GraphStep, GraphSurroundings,
+    Network, NodeIx, NodeKind, OnPartialSuccess, Recursion, Refusal, Share,
 };
 use crate::primitives::{Actor, AgentId, Body, ModelName, RoleName, ThreadId, ValueName, cut, limit};
 use crate::record::{
@@ -42,7 +42,7 @@ pub(crate) fn start_root(draft: &mut Draft<'_>, start: &Start, by: &Actor) -> Ag
         below: Allow::All,
         tools: Allow::All,
         spawn: Allow::All,
-        network: Network::Any,
+        network: stand_in_network(definition),
         folders: definition.folders.clone(),
         depth_max: definition.limits.depth_max,
     };
@@ -64,6 +64,13 @@ pub(crate) fn start_root(draft: &mut Draft<'_>, start: &Start, by: &Actor) -> Ag
     }
     begin_graph(draft, &agent, None);
     agent
+}
+
+/// What the steps of a graph may connect to together. Graphs without hosts keep what journals have always had there: it
+/// grants nothing, because every step has at most what its role names.
+fn stand_in_network(definition: &Definition) -> Network {
+    let hosts = definition.all_hosts();
+    if hosts.is_denied() { Network::Any } else { hosts }
 }
 
 /// Starts a graph that an agent asked for, below it. The call that asked ends with its result.

@@ -154,6 +154,10 @@ const AGENT: Keys = &[
     ("box", "What surrounds its commands, or none. What weakens a box needs the user's permission."),
     ("read", "Folders of yours that it may read; its parent's if neither list is there."),
     ("write", "Folders of yours that it may read and write."),
+    (
+        "network",
+        "Hosts that its tools may connect to, such as api.example.org or *.example.org:8080; none by default. Needs the user's permission.",
+    ),
     ("working_copy", "A git repository that each of its agents gets a copy of. Needs the user's permission."),
 ];
 
