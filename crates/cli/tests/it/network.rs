@@ -26,7 +26,7 @@ fn g26_hosts_of_a_file_are_asked_for_first() {
     for said in [
         "let tools of `lead` connect to *.example.net:8443",
         "let tools of `lead` connect to docs.example.org",
-        "--allow-host '*.example.net:8443' --allow-host docs.example.org",
+        "--allow-host docs.example.org --allow-host '*.example.net:8443'",
     ] {
         assert!(refused.err.contains(said), "{said}: {}", refused.err);
     }
@@ -48,7 +48,7 @@ fn hosts_are_allowed_in_the_configuration_and_shown() {
     let stage = TestFolder::new();
     let tree = tree(&stage);
     let check = stage.spinney(&["check", &tree]);
-    assert!(check.out.contains("connects to: *.example.net:8443, docs.example.org"), "{}", check.out);
+    assert!(check.out.contains("connects to: docs.example.org, *.example.net:8443"), "{}", check.out);
     assert!(format!("{}{}", check.out, check.err).contains("--allow-host docs.example.org"), "{}", check.err);
     let explained = stage.spinney(&["run", &tree, "--explain"]);
     assert!(explained.out.contains("docs.example.org"), "{}", explained.out);

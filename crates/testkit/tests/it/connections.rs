@@ -39,7 +39,10 @@ fn connections_of_a_running_tool_are_events() {
     let ended =
         vec![connection("a.example.org", ConnectionEnd::Closed), connection("b.example.org", refused)];
     assert_eq!(play.report(report(1, 1, ended)), Receipt::Applied);
-    insta::assert_snapshot!(play.log(), @"");
+    insta::assert_snapshot!(play.log(), @r"
+    #1 connection to a.example.org:443 closed after 1 second, 10 bytes sent, 2000 received
+    #1 connection to b.example.org:443 refused: not granted
+    ");
 }
 
 /// A report that comes too late, for another attempt, or for a model call changes nothing.
