@@ -211,6 +211,7 @@ fn a_tool_is_described_by_what_it_is_given() {
         description: "Searches.".to_owned(),
         schema: "{}".to_owned(),
         lost: OnLost::Repeatable,
+        repeatable_below: None,
         cost_nanos_max: 7,
         timeout_ms: Some(50),
         shown_bytes: Some(4_096),
