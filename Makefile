@@ -74,6 +74,9 @@ attempts: ## every attempt to get out of a box of each tier, as the user that yo
 	@for tier in 1 2; do scene=$$(mktemp -d /var/tmp/spinney-attempts-XXXXXX) && chmod 755 $$scene && \
 	VICTIMS_SECRET=the-secret-of-this-scene $${CARGO_TARGET_DIR:-target}/release/attempts table $$tier $$scene > $$scene.txt; code=$$?; \
 	grep -v '^stopped: ' $$scene.txt; rm -rf $$scene $$scene.txt; [ $$code = 0 ] || exit $$code; done
+	@scene=$$(mktemp -d /var/tmp/spinney-attempts-XXXXXX) && chmod 755 $$scene && \
+	$${CARGO_TARGET_DIR:-target}/release/attempts ways $$scene > $$scene.txt; code=$$?; \
+	grep -v -e '^stopped: ' -e '^works: ' $$scene.txt; rm -rf $$scene $$scene.txt; exit $$code
 
 golden: ## journals of this version, for every later one to read
 	$(CARGO) run --quiet --locked -p spinney-testkit --features whole --bin golden -- write crates/testkit/golden/$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)-rules-$(shell sed -n 's/^pub const RULES: u32 = \(.*\);/\1/p' crates/kernel/src/record/event.rs)

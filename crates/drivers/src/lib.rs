@@ -5,10 +5,14 @@
 
 #[cfg(all(feature = "processes", target_os = "linux"))]
 pub mod commands;
+#[cfg(feature = "http")]
+pub mod fetch;
 pub mod files;
 pub mod folders;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(any(feature = "http", all(feature = "processes", target_os = "linux")))]
+pub mod network;
 mod off_worker;
 pub mod prices;
 #[cfg(all(feature = "processes", target_os = "linux"))]

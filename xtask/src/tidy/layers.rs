@@ -61,10 +61,10 @@ const TABLES: [Table; 6] = [
         folder: "crates/drivers/src/",
         module: &[],
         rows: &[
-            &["folders", "off_worker", "prices", "processes", "tokens", "wire", "workspace"],
+            &["folders", "network", "off_worker", "prices", "processes", "tokens", "wire", "workspace"],
             &["http", "sandbox", "scripted"],
             &["working_copies"],
-            &["commands", "files", "providers"],
+            &["commands", "fetch", "files", "providers"],
         ],
     },
     Table {

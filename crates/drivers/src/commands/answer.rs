@@ -8,9 +8,12 @@ use spinney_kernel::port::tool::ToolAnswer;
 use spinney_kernel::primitives::{CommandExit, CommandLimit};
 
 use super::confinement::limits;
+use crate::network::{ProxiedEnd, ProxyLog};
 use crate::sandbox::{BoxLimit, BoxLimits, BoxStep, BoxTier, BoxedEnd, BoxedExit, KeptOutput};
 use crate::workspace::{LeftOutputs, Stopped};
 
+/// Most reasons of one answer why connections were refused.
+const REFUSALS_SHOWN_MAX: usize = 8;
 /// Most paths of one answer that were not kept.
 const UNKEPT_SHOWN_MAX: usize = 5;
 
@@ -60,6 +63,30 @@ pub(super) fn answer(end: &BoxedEnd, spec: &BoxSpec, left: Result<LeftOutputs, S
         text += "\nit printed nothing";
     }
     ToolAnswer::text(text).with_files(files).with_exit(exit)
+}
+
+/// What its connections were refused for, each reason once. Programs rarely show what a proxy says.
+pub(super) fn refused_connections(log: &ProxyLog) -> String {
+    let mut reasons: Vec<String> = Vec::new();
+    let mut more = 0;
+    for record in log.records().0 {
+        let ProxiedEnd::Refused(refusal) = record.end else { continue };
+        let reason = refusal.to_string();
+        if reasons.contains(&reason) {
+        } else if reasons.len() < REFUSALS_SHOWN_MAX {
+            reasons.push(reason);
+        } else {
+            more += 1;
+        }
+    }
+    let mut text = String::new();
+    for reason in reasons {
+        let _ = write!(text, "\n{reason}");
+    }
+    if more > 0 {
+        let _ = write!(text, "\n{more} more connections were refused");
+    }
+    text
 }
 
 /// A command that never ran.

@@ -3,12 +3,13 @@
 
 use std::path::PathBuf;
 
-use spinney_kernel::definition::{BoxSpec, BoxWalls};
+use spinney_kernel::definition::{BoxSpec, BoxWalls, Network};
 use spinney_kernel::port::{FolderAccess, Rights};
+use spinney_kernel::primitives::{Host, HostRule};
 
 use super::covers::FolderCovers;
 use super::permissions::BoxPermissions;
-use crate::sandbox::{BoxLimits, BoxTierChoice, BoxWeakness, Confinement};
+use crate::sandbox::{BoxLimits, BoxNetwork, BoxTierChoice, BoxWeakness, Confinement, LocalhostMeaning};
 use crate::workspace::CommandFolders;
 
 /// The box of an agent's commands. What the user has not allowed is an error.
@@ -33,6 +34,7 @@ pub(super) fn confinement(
     confinement.folders = granted.cloned().collect();
     let FolderCovers { hidden, read_only, reserved } = covers;
     (confinement.hidden, confinement.read_only, confinement.reserved) = (hidden, read_only, reserved);
+    confinement.network = network(&rights.network);
     confinement.limits = limits(spec);
     confinement.tier = tier;
     confinement.weaknesses = weaknesses(spec.walls);
@@ -40,6 +42,23 @@ pub(super) fn confinement(
     confinement.environment =
         values.filter_map(|(name, value)| Some((name.into(), value.clone()?))).collect();
     Ok(confinement)
+}
+
+/// What boxes of an agent with this network are connected to. What old journals granted without naming a host is nothing.
+pub(super) fn network(granted: &Network) -> BoxNetwork {
+    let localhost = Host::Name("localhost".into());
+    let names_this_machine = |rule: &HostRule| {
+        rule.address().is_some_and(|address| address.is_loopback())
+            || rule.ports().iter().any(|port| rule.has(&localhost, *port))
+    };
+    match granted {
+        Network::Denied | Network::Any => BoxNetwork::None,
+        Network::Hosts(rules) if rules.is_empty() => BoxNetwork::None,
+        Network::Hosts(rules) if rules.iter().any(names_this_machine) => {
+            BoxNetwork::Proxied { localhost: LocalhostMeaning::Machine }
+        }
+        Network::Hosts(_) => BoxNetwork::Proxied { localhost: LocalhostMeaning::Box },
+    }
 }
 
 /// The limits of a file, or the defaults.

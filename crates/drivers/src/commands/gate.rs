@@ -7,11 +7,11 @@ use spinney_kernel::definition::{Definition, RUN_COMMAND, Role};
 use spinney_kernel::port::{OfferedTool, Pending, Rights, ToolDiscovery, ToolSource};
 use spinney_kernel::primitives::{Fault, FaultKind, RoleName};
 
-use super::confinement::{limits, weaknesses};
+use super::confinement::{limits, network, weaknesses};
 use super::covers::FolderCovers;
 use super::remedy::refusal_remedy;
 use super::tool::Commands;
-use crate::sandbox::{BoxRefusal, Confinement};
+use crate::sandbox::{BoxNetwork, BoxRefusal, Confinement};
 
 impl ToolSource for Commands {
     fn name(&self) -> &str {
@@ -57,6 +57,7 @@ impl Commands {
             confinement.limits = limits(&spec);
             confinement.tier = self.tier_choice();
             confinement.weaknesses = weaknesses(spec.walls);
+            confinement.network = network(&settings.caps.network);
             if let Some(folder) = self.uncovered(definition, settings) {
                 // It stands for all of them: they are found when a command starts.
                 confinement.read_only.push(folder);
@@ -64,7 +65,11 @@ impl Commands {
             let is_about_folders = !confinement.read_only.is_empty();
             let tier = launcher.tier(&confinement);
             tier.map_err(|refusal| {
-                let otherwise = if is_about_folders { OTHERWISE } else { "" };
+                let otherwise = match () {
+                    () if is_about_folders => OTHERWISE,
+                    () if confinement.network != BoxNetwork::None => OTHERWISE_FETCH,
+                    () => "",
+                };
                 format!("commands of `{role}` cannot be contained: {}{otherwise}", said(&refusal))
             })?;
         }
@@ -85,6 +90,10 @@ impl Commands {
 /// What else helps where a box cannot keep parts of a folder.
 const OTHERWISE: &str =
     "; or grant folders for reading only that do not contain the home, and let commands work on copies";
+
+/// What else helps where a box cannot be connected to some hosts only.
+const OTHERWISE_FETCH: &str =
+    "; or take `network` from the agents that run commands: `fetch` works without it";
 
 pub(super) fn said(refusal: &BoxRefusal) -> String {
     refusal_remedy(refusal).map_or_else(|| refusal.to_string(), |remedy| format!("{refusal}: {remedy}"))

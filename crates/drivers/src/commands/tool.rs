@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +14,7 @@ use spinney_kernel::primitives::{FolderPath, ToolName};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
-use super::answer::{answer, not_started};
+use super::answer::{answer, not_started, refused_connections};
 use super::args::{Args, DESCRIPTION, SCHEMA, TIMEOUT_MAX};
 use super::changed_settings::SettingsSearch;
 use super::confinement::confinement;
@@ -21,6 +22,7 @@ use super::covers::FolderCovers;
 use super::gate::said;
 use super::permissions::BoxPermissions;
 use crate::folders::HiddenFolders;
+use crate::network::{Connector, Outbound, Proxy, ProxyLog, SystemOutbound};
 use crate::off_worker::off_worker;
 use crate::sandbox::{
     BoxLauncher, BoxRefusal, BoxTierChoice, BoxedCommand, BoxedEnd, BoxedRun, Confinement, OutputStream,
@@ -41,6 +43,17 @@ const SHOWN_BYTES: u32 = 8_192;
 pub struct Commands {
     shared: Arc<SharedCommands>,
     hidden: HiddenFolders,
+    outbound: SharedOutbound,
+}
+
+/// The way to the network.
+#[derive(Clone)]
+struct SharedOutbound(Arc<dyn Outbound>);
+
+impl fmt::Debug for SharedOutbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedOutbound")
+    }
 }
 
 /// What a tree may do with commands in this process.
@@ -76,7 +89,11 @@ impl Commands {
         let (launcher, prepared) = (OnceCell::new(), Mutex::default());
         let (agents, untaken) = (AgentLocks::default(), Mutex::default());
         let shared = SharedCommands { helper, tier, launcher, prepared, agents, untaken };
-        Self { shared: Arc::new(shared), hidden: HiddenFolders::default() }
+        Self {
+            shared: Arc::new(shared),
+            hidden: HiddenFolders::default(),
+            outbound: SharedOutbound(Arc::new(SystemOutbound::default())),
+        }
     }
 
     /// With boxes of this launcher, which is not tried again.
@@ -85,13 +102,24 @@ impl Commands {
         let (launcher, prepared) = (OnceCell::new_with(Some(launcher)), Mutex::default());
         let (agents, untaken) = (AgentLocks::default(), Mutex::default());
         let shared = SharedCommands { helper: PathBuf::new(), tier, launcher, prepared, agents, untaken };
-        Self { shared: Arc::new(shared), hidden: HiddenFolders::default() }
+        Self {
+            shared: Arc::new(shared),
+            hidden: HiddenFolders::default(),
+            outbound: SharedOutbound(Arc::new(SystemOutbound::default())),
+        }
     }
 
     /// Keeps these folders from every command, whatever is granted around them.
     #[must_use]
     pub fn hiding(mut self, hidden: HiddenFolders) -> Self {
         self.hidden = hidden;
+        self
+    }
+
+    /// Connects through this instead of through the system.
+    #[must_use]
+    pub fn connecting(mut self, outbound: Arc<dyn Outbound>) -> Self {
+        self.outbound = SharedOutbound(outbound);
         self
     }
 
@@ -178,7 +206,10 @@ impl Commands {
         let agent = folder.origin().agent();
         let search = SettingsSearch::begin(agent, &attempt.rights, &self.hidden, &ready.covers);
         let afterwards = Afterwards { copy: lock, search: search.clone() };
-        let end = end(launcher, &confinement, &command, &attempt.watchers, afterwards).await?;
+        let log = ProxyLog::default();
+        let connector = Connector::new(attempt.rights.network.clone(), Arc::clone(&self.outbound.0));
+        let proxy = Proxy::new(connector, log.clone());
+        let end = end(launcher, (&confinement, &proxy), &command, &attempt.watchers, afterwards).await?;
         let (spec, outputs, commands) = (spec.clone(), attempt.outputs, self.clone());
         let (mut answer, changed) = off_worker(move || {
             let changed = search.and_then(|search| search.end());
@@ -194,6 +225,7 @@ impl Commands {
         if let Some(changed) = changed {
             answer.text = format!("{changed}\n{}", answer.text);
         }
+        answer.text += &refused_connections(&log);
         if let Some(note) = note.flatten() {
             answer.text = format!("{note}\n{}", answer.text);
         }
@@ -254,12 +286,13 @@ struct Afterwards {
 /// Runs a command to its end and shows watchers what it prints. Dropping this ends everything that it started.
 async fn end(
     launcher: &BoxLauncher,
-    confinement: &Confinement,
+    (confinement, proxy): (&Confinement, &Proxy),
     command: &BoxedCommand,
     watchers: &OutputWatchers,
     afterwards: Afterwards,
 ) -> Result<BoxedEnd, String> {
-    let running = launcher.start(confinement, command).map_err(|refusal| said(&refusal))?;
+    let mut running = launcher.start(confinement, command).map_err(|refusal| said(&refusal))?;
+    let network = running.take_network();
     let mut running = RunningCommand { running: Some(running), afterwards: Some(afterwards) };
     let mut cut = [Vec::new(), Vec::new()];
     let mut show = |stream: OutputStream, bytes: &[u8]| {
@@ -269,7 +302,14 @@ async fn end(
         };
         watchers.show(&whole_characters(cut, bytes));
     };
-    running.finish(&mut show).await.map_err(|error| format!("its guard cannot be followed ({error})"))
+    let listener = async {
+        match network {
+            Some(network) => network.listener().await,
+            None => Ok(None),
+        }
+    };
+    let end = proxy.serve_during(listener, running.finish(&mut show)).await;
+    end.map_err(|error| format!("its guard cannot be followed ({error})"))
 }
 
 /// A command that may be given up.

@@ -26,6 +26,7 @@ pub struct Confinement {
     pub reserved: Vec<PathBuf>,
     /// Variables beside `PATH`, `HOME`, `LANG` and `TERM`, or instead of one of them.
     pub environment: Vec<(OsString, OsString)>,
+    pub network: BoxNetwork,
     pub limits: BoxLimits,
     pub tier: BoxTierChoice,
     /// What a person gave up for a box to run on this machine.
@@ -45,6 +46,7 @@ impl Confinement {
             read_only: Vec::new(),
             reserved: Vec::new(),
             environment: Vec::new(),
+            network: BoxNetwork::None,
             limits: BoxLimits::default(),
             tier: BoxTierChoice::Best,
             weaknesses: Vec::new(),
@@ -65,6 +67,25 @@ impl Default for BoxLimits {
     fn default() -> Self {
         Self { processes: 256, memory_bytes: 2 << 30, disk_bytes: 1 << 30 }
     }
+}
+
+/// What a box is connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BoxNetwork {
+    /// Nothing.
+    None,
+    /// A socket in its own, empty network, which [`BoxedRun::take_network`](super::BoxedRun::take_network) hands out: who
+    /// has it decides about each connection. Its variables name it as the proxy. Needs namespaces.
+    Proxied { localhost: LocalhostMeaning },
+}
+
+/// Which machine programs in a box mean by `localhost`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalhostMeaning {
+    /// The box: they reach what the command itself serves.
+    Box,
+    /// Ours, through the proxy: a rule names a port of it.
+    Machine,
 }
 
 /// How a box is made.

@@ -20,6 +20,7 @@ use super::exact_path::open_exact;
 use super::kill::kill_below;
 use super::landlock::{Access, Ruleset, Tcp};
 use super::mounts;
+use super::network::hand_out_listener;
 use super::order::{BoxOrder, Presence, Walls};
 use super::report::{BoxReport, BoxUsage, Reason};
 use super::step::BoxStep;
@@ -41,6 +42,8 @@ pub(super) struct Inside<'a> {
     pub(super) nothing: OwnedFd,
     /// Who the guard is.
     pub(super) user: (Uid, Gid),
+    /// Where the socket is handed out through which the box may connect.
+    pub(super) network: Option<OwnedFd>,
 }
 
 /// A step that failed.
@@ -60,8 +63,9 @@ impl<T, E: Into<io::Error>> During<T> for Result<T, E> {
     }
 }
 
-pub(super) fn inside(given: &Inside<'_>) -> ! {
-    match make_and_follow(given) {
+pub(super) fn inside(mut given: Inside<'_>) -> ! {
+    let network = given.network.take();
+    match make_and_follow(&given, network) {
         Ok(report) => report.say(&given.reports),
         Err(Failed { step, error }) => BoxReport::failed(step, &error).say(&given.reports),
     }
@@ -71,11 +75,14 @@ pub(super) fn inside(given: &Inside<'_>) -> ! {
     exit_now(0)
 }
 
-fn make_and_follow(given: &Inside<'_>) -> Result<BoxReport, Failed> {
-    let Inside { order, guard, reports, forks, nothing, user } = given;
+fn make_and_follow(given: &Inside<'_>, network: Option<OwnedFd>) -> Result<BoxReport, Failed> {
+    let Inside { order, guard, reports, forks, nothing, user, .. } = given;
     if order.walls == Walls::Namespaces {
         mounts::map_user(*user).during(BoxStep::UserMap)?;
         mounts::enter(order)?;
+        if let Some(network) = network {
+            hand_out_listener(network).during(BoxStep::Proxy)?;
+        }
     } else {
         set_child_subreaper(Some(getpid())).during(BoxStep::Order)?;
     }

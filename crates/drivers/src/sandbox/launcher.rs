@@ -20,10 +20,11 @@ use rustix::process::geteuid;
 use spinney_kernel::port::{FolderAccess, FolderRight};
 use tokio::process::Command;
 
-use super::confinement::{BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement};
+use super::confinement::{BoxNetwork, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement};
 use super::entry::HELPER_NAME;
 use super::landlock::{ABI_MIN, ABI_WITH_SCOPES, Access};
 use super::machine::{LandlockSupport, MachineSupport, NamespaceSupport, ProcessListSupport, SeccompSupport};
+use super::network::{self, BoxListener};
 use super::order::{BoxOrder, Grant, Presence, Walls};
 use super::refusal::{BoxRefusal, NamespaceNeed};
 use super::run::{BoxedExit, BoxedRun};
@@ -166,6 +167,7 @@ impl BoxLauncher {
             all.extend(facts());
         }
         let environment = environment(confinement);
+        let has_proxy = confinement.network != BoxNetwork::None;
         BoxOrder {
             walls,
             landlock_abi: self.machine.landlock_abi(),
@@ -177,6 +179,7 @@ impl BoxLauncher {
             arguments: command.arguments.clone(),
             search: searched(&environment),
             environment,
+            has_proxy,
             filter: filter.clone(),
             processes_max: confinement.limits.processes,
             memory_bytes_max: confinement.limits.memory_bytes,
@@ -191,17 +194,21 @@ impl BoxLauncher {
         // The guard waits for it.
         rustix::io::ioctl_fionbio(&guards, false)?;
         let ((stdout, stdout_to), (stderr, stderr_to)) = (io::pipe()?, io::pipe()?);
+        let has_proxy = order.has_proxy;
         let order = in_memory(c"order", &order.to_bytes())?;
         let stdin = in_memory(c"stdin", &command.stdin)?;
-        let descriptors = [order.as_fd(), stdin.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let (network, boxes) = if has_proxy { Some(network::channel()?) } else { None }.unzip();
+        let descriptors: Vec<_> =
+            [order.as_fd(), stdin.as_fd()].into_iter().chain(boxes.as_ref().map(OwnedFd::as_fd)).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
         sendmsg(&control, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL)?;
         let mut helper = Command::new(&self.helper);
         helper.arg0(HELPER_NAME).args(&self.mark).env_clear().current_dir("/");
         helper.stdin(Stdio::from(guards)).stdout(stdout_to).stderr(stderr_to);
-        BoxedRun::new(helper.spawn()?, control, stdout.into(), stderr.into(), tier, command)
+        let listener = network.map(BoxListener::new).transpose()?;
+        BoxedRun::new(helper.spawn()?, control, stdout.into(), stderr.into(), (tier, listener), command)
     }
 }
 
@@ -231,6 +238,8 @@ fn namespace_need(confinement: &Confinement) -> Option<NamespaceNeed> {
         Some(NamespaceNeed::HiddenPaths)
     } else if !confinement.read_only.is_empty() || !confinement.reserved.is_empty() {
         Some(NamespaceNeed::ReadOnlyPaths)
+    } else if confinement.network != BoxNetwork::None {
+        Some(NamespaceNeed::Network)
     } else {
         (confinement.tier == BoxTierChoice::Namespaces).then_some(NamespaceNeed::Tier)
     }
@@ -257,14 +266,17 @@ fn check(confinement: &Confinement, command: &BoxedCommand) -> Result<(), BoxRef
 fn environment(confinement: &Confinement) -> Vec<OsString> {
     let path = super::system_paths::SEARCH.join(":");
     let defaults = [("PATH", path.as_str()), ("LANG", "C.UTF-8"), ("TERM", "dumb")];
+    let proxies = network::variables(confinement.network);
     let given = |name: &str| confinement.environment.iter().any(|(given, _)| given == name);
     let defaults = defaults.into_iter().filter(|(name, _)| !given(name));
     let defaults = defaults.map(|(name, value)| OsString::from(format!("{name}={value}")));
-    let named = confinement.environment.iter().map(|(name, value)| {
+    let is_proxy = |name: &OsStr| proxies.iter().any(|(proxy, _)| name == *proxy);
+    let named = confinement.environment.iter().filter(|(name, _)| !is_proxy(name)).map(|(name, value)| {
         let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
         OsString::from_vec(bytes)
     });
-    defaults.chain(named).collect()
+    let proxies = proxies.iter().map(|(name, value)| OsString::from(format!("{name}={value}")));
+    defaults.chain(named).chain(proxies).collect()
 }
 
 /// The folders of `PATH` that are absolute.

@@ -19,6 +19,7 @@ mod landlock;
 mod launcher;
 mod machine;
 mod mounts;
+mod network;
 mod order;
 mod refusal;
 mod report;
@@ -30,13 +31,16 @@ mod system_paths;
 mod usage;
 mod watch;
 
-pub use self::confinement::{BoxLimits, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement};
+pub use self::confinement::{
+    BoxLimits, BoxNetwork, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement, LocalhostMeaning,
+};
 pub use self::entry::{HELPER_NAME, can_guard_boxes, guard_a_box};
 pub use self::kept_output::{KeptOutput, OutputStream};
 pub use self::launcher::BoxLauncher;
 pub use self::machine::{
     LandlockSupport, MachineSupport, NamespaceSupport, ProcessListSupport, SeccompSupport,
 };
+pub use self::network::BoxListener;
 pub use self::refusal::{BoxRefusal, NamespaceNeed};
 pub use self::report::BoxUsage;
 pub(crate) use self::reserved::is_ours as is_reserved;

@@ -53,6 +53,8 @@ pub(super) struct BoxOrder {
     /// `NAME=VALUE`.
     pub(super) environment: Vec<OsString>,
     pub(super) search: Vec<OsString>,
+    /// Whether a descriptor comes along through which the socket of the box is handed out.
+    pub(super) has_proxy: bool,
     pub(super) filter: Vec<sock_filter>,
     pub(super) processes_max: u64,
     pub(super) memory_bytes_max: u64,
@@ -79,6 +81,7 @@ impl BoxOrder {
         for list in [&self.arguments, &self.environment, &self.search] {
             put_paths(put, list);
         }
+        put_number(put, u64::from(self.has_proxy));
         put_number(put, self.filter.len() as u64);
         for line in &self.filter {
             put.extend_from_slice(&line.code.to_le_bytes());
@@ -113,6 +116,7 @@ impl BoxOrder {
             arguments: from.list(Reader::text)?,
             environment: from.list(Reader::text)?,
             search: from.list(Reader::text)?,
+            has_proxy: from.choice(&[false, true])?,
             filter: from.list(Reader::line)?,
             processes_max: from.number()?,
             memory_bytes_max: from.number()?,

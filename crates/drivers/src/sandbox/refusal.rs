@@ -41,6 +41,8 @@ pub enum BoxRefusal {
 pub enum NamespaceNeed {
     HiddenPaths,
     ReadOnlyPaths,
+    /// A network of which only some hosts are granted.
+    Network,
     /// They were asked for.
     Tier,
 }
@@ -50,6 +52,7 @@ impl std::fmt::Display for NamespaceNeed {
         f.write_str(match self {
             Self::HiddenPaths => "hidden paths",
             Self::ReadOnlyPaths => "read-only or hidden paths in granted folders",
+            Self::Network => "granted hosts",
             Self::Tier => "boxes of tier 2",
         })
     }

@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use super::confinement::{BoxTier, BoxedCommand};
 use super::kept_output::{KeptOutput, OutputStream};
+use super::network::BoxListener;
 use super::report::{BoxReport, BoxUsage, REPORT_BYTES, Reason};
 use super::step::BoxStep;
 
@@ -75,6 +76,7 @@ pub struct BoxedRun {
     timeout: Duration,
     streams: [Stream; 2],
     report: Option<BoxReport>,
+    network: Option<BoxListener>,
 }
 
 #[derive(Debug)]
@@ -91,7 +93,7 @@ impl BoxedRun {
         control: OwnedFd,
         stdout: OwnedFd,
         stderr: OwnedFd,
-        tier: BoxTier,
+        (tier, network): (BoxTier, Option<BoxListener>),
         command: &BoxedCommand,
     ) -> io::Result<Self> {
         let stream = |name, from| -> io::Result<Stream> {
@@ -100,13 +102,18 @@ impl BoxedRun {
         };
         let streams = [stream(OutputStream::Stdout, stdout)?, stream(OutputStream::Stderr, stderr)?];
         let control = UnixStream::from_std(control.into())?;
-        Ok(Self { guard, control, tier, timeout: command.timeout, streams, report: None })
+        Ok(Self { guard, control, tier, timeout: command.timeout, streams, report: None, network })
     }
 
     /// The number of the guard's process, for those who watch processes; none after its end.
     #[must_use]
     pub fn guard_pid(&self) -> Option<u32> {
         self.guard.id()
+    }
+
+    /// Where the box connects to, if it was asked for; once.
+    pub const fn take_network(&mut self) -> Option<BoxListener> {
+        self.network.take()
     }
 
     /// Asks for the end of everything in the box. [`finish`](Self::finish) says when it is done.

@@ -16,6 +16,8 @@ pub enum BoxStep {
     /// A private `/proc`.
     Processes,
     Loopback,
+    /// The socket through which it may connect to granted hosts.
+    Proxy,
     /// A path that should be hidden or read-only.
     Covers,
     Rules,
@@ -32,7 +34,7 @@ pub enum BoxStep {
 }
 
 impl BoxStep {
-    const PLAIN: [Self; 16] = [
+    const PLAIN: [Self; 17] = [
         Self::Order,
         Self::Namespaces,
         Self::UserMap,
@@ -49,6 +51,7 @@ impl BoxStep {
         Self::SystemCalls,
         Self::Folder,
         Self::Exec,
+        Self::Proxy,
     ];
     /// Above every plain step.
     const GRANTS: u32 = 64;

@@ -49,7 +49,7 @@ pub(super) fn watch() -> io::Result<()> {
 }
 
 fn guard(control: &OwnedFd) -> Result<BoxReport, Failed> {
-    let (mut order, stdin) = receive(control).during(BoxStep::Order)?;
+    let (mut order, stdin, network) = receive(control).during(BoxStep::Order)?;
     // What is granted is where a path leads now, whatever becomes of its links.
     for (grant, index) in order.grants.iter_mut().zip(0..) {
         match grant.presence {
@@ -63,13 +63,13 @@ fn guard(control: &OwnedFd) -> Result<BoxReport, Failed> {
     // Until everything in the box has ended.
     let reserved = ReservedNames::make(&order.reserved).during(BoxStep::Covers)?;
     order.read_only.extend(reserved.paths());
-    let guard = Guard::start(control, &order, &stdin).during(BoxStep::Order)?;
+    let guard = Guard::start(control, &order, &stdin, network).during(BoxStep::Order)?;
     guard.follow(&order).during(BoxStep::Order)
 }
 
-/// The order, and the command's standard input.
-fn receive(control: &OwnedFd) -> io::Result<(BoxOrder, OwnedFd)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+/// The order, the command's standard input, and where the socket of a box with a network is handed out.
+fn receive(control: &OwnedFd) -> io::Result<(BoxOrder, OwnedFd, Option<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
     recvmsg(control, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
@@ -77,12 +77,18 @@ fn receive(control: &OwnedFd) -> io::Result<(BoxOrder, OwnedFd)> {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors.collect::<Vec<_>>()),
         _ => None,
     });
-    let Ok([order, stdin]) = <[OwnedFd; 2]>::try_from(descriptors.unwrap_or_default()) else {
+    let mut descriptors = descriptors.unwrap_or_default().into_iter();
+    let (Some(order), Some(stdin), network) = (descriptors.next(), descriptors.next(), descriptors.next())
+    else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let mut bytes = Vec::new();
     File::from(order).read_to_end(&mut bytes)?;
-    Ok((BoxOrder::from_bytes(&bytes)?, stdin))
+    let order = BoxOrder::from_bytes(&bytes)?;
+    if order.has_proxy != network.is_some() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok((order, stdin, network))
 }
 
 struct Guard<'a> {
@@ -104,7 +110,12 @@ struct Guard<'a> {
 }
 
 impl<'a> Guard<'a> {
-    fn start(control: &'a OwnedFd, order: &BoxOrder, stdin: &OwnedFd) -> io::Result<Self> {
+    fn start(
+        control: &'a OwnedFd,
+        order: &BoxOrder,
+        stdin: &OwnedFd,
+        network: Option<OwnedFd>,
+    ) -> io::Result<Self> {
         set_child_subreaper(Some(getpid()))?;
         let sampler = Sampler::new(order)?;
         let (guard, alive) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -130,19 +141,22 @@ impl<'a> Guard<'a> {
                 drop((alive, reports, children, sampler));
                 close_copy(control);
                 if is_ready {
-                    inside(&Inside {
+                    inside(Inside {
                         order,
                         guard,
                         reports: report_to,
                         forks: forks.into_box_end(),
                         nothing,
                         user,
+                        network,
                     });
                 }
                 exit_now(1)
             }
             Ok(Forked::Parent(first)) => first,
         };
+        // The box has its own copy until its socket is handed out.
+        drop(network);
         dup2_stdin(&nothing)?;
         dup2_stdout(&nothing)?;
         dup2_stderr(&nothing)?;

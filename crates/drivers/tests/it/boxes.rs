@@ -184,7 +184,7 @@ fn word(tier: BoxTierChoice) -> &'static str {
 }
 
 /// The program of the attempts with a scene that belongs to the user as whom it runs.
-fn in_scene(user: Option<u32>, words: &[&str], last: &[&str]) -> String {
+pub(crate) fn in_scene(user: Option<u32>, words: &[&str], last: &[&str]) -> String {
     let home = folder();
     fs::set_permissions(home.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let (program, scene) = (home.path().join("attempts"), home.path().join("scene"));
@@ -264,7 +264,7 @@ fn attempts_get_out_where_there_is_no_box() {
 }
 
 /// Whom attempts are made as: root if we are, or an ordinary user.
-fn ordinary() -> Option<u32> {
+pub(crate) fn ordinary() -> Option<u32> {
     geteuid().is_root().then_some(NOBODY)
 }
 

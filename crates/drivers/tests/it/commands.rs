@@ -26,14 +26,17 @@ use crate::files::TREE;
 const PIECES_MAX: usize = 64;
 
 /// The commands of boxes of one tier, and a home.
-struct Shop {
+pub(crate) struct Shop {
     home: TempDir,
-    commands: Commands,
+    pub(crate) commands: Commands,
 }
 
 impl Shop {
-    fn new(tier: BoxTierChoice) -> Self {
-        let commands = Commands::with_tier(ATTEMPTS.into(), tier);
+    pub(crate) fn new(tier: BoxTierChoice) -> Self {
+        Self::with(Commands::with_tier(ATTEMPTS.into(), tier))
+    }
+
+    pub(crate) fn with(commands: Commands) -> Self {
         commands.prepare(BoxPermissions::default(), Vec::new());
         Self { home: folder(), commands }
     }
@@ -42,7 +45,7 @@ impl Shop {
         self.home.path().join("workspace").join(TREE.to_string()).join("lead")
     }
 
-    fn attempt(&self, args: &Value) -> ToolAttempt {
+    pub(crate) fn attempt(&self, args: &Value) -> ToolAttempt {
         let path = vec!["lead".parse().unwrap()].into();
         let origin =
             Arc::new(Origin { tree: TREE, path, role: "lead".parse().unwrap(), goal: "Work.".into() });
@@ -57,7 +60,7 @@ impl Shop {
         self.call(self.attempt(&args)).await
     }
 
-    async fn call(&self, attempt: ToolAttempt) -> ToolAnswer {
+    pub(crate) async fn call(&self, attempt: ToolAttempt) -> ToolAnswer {
         self.commands.tool().call(attempt).await.unwrap()
     }
 }
@@ -351,7 +354,7 @@ async fn g25_x6_commands_stay_with_their_agent() {
     }
 }
 
-fn definition(roles: &[(&str, BoxSpec)]) -> Definition {
+pub(crate) fn definition(roles: &[(&str, BoxSpec)]) -> Definition {
     let model: ModelName = "m".parse().unwrap();
     let mut definition = Definition::new("boxes", "Work.", roles[0].0.parse().unwrap());
     for (name, spec) in roles {

@@ -13,6 +13,8 @@ mod commands;
 mod corpus;
 mod escapes;
 mod expressions;
+#[cfg(feature = "http")]
+mod fetch;
 mod files;
 mod folders;
 mod golden;
@@ -20,6 +22,8 @@ mod golden;
 mod http;
 mod isolation;
 mod killed;
+#[cfg(all(feature = "processes", target_os = "linux"))]
+mod network;
 mod offload;
 mod outputs;
 mod plants;

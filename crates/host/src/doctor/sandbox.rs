@@ -86,8 +86,10 @@ impl BoxFinding {
             }
             Ok(BoxTier::Namespaces | BoxTier::Unboxed) => {}
             Ok(BoxTier::Landlock) => {
-                let needs = "folders with something read-only or hidden in them: they need namespaces";
-                finding.refused.push(needs.to_owned());
+                for needs in ["folders with something read-only or hidden in them", "commands with a network"]
+                {
+                    finding.refused.push(format!("{needs}: they need namespaces"));
+                }
                 finding.remedies.extend(namespace_remedy(&machine.namespaces).map(str::to_owned));
             }
         }

@@ -12,6 +12,7 @@ use spinney::tree_file::{
     FILE_BYTES_MAX, FileError, FileErrors, FileProblem, ModelSource, Reach, Severity, TreeFile, nearest,
 };
 use spinney_drivers::commands::{BoxPermissions, Commands};
+use spinney_drivers::fetch::Fetch;
 use spinney_drivers::files::{FileTool, Files};
 use spinney_drivers::http::HttpSetupError;
 use spinney_drivers::sandbox::can_guard_boxes;
@@ -530,6 +531,11 @@ pub fn with_tools(
         let name = tool.name();
         if is_missing(&drivers, &name) { drivers.with_tool(name, files.tool(tool)) } else { drivers }
     });
+    let fetch = Fetch::tool_name();
+    let drivers = match is_missing(&drivers, &fetch) {
+        true => drivers.with_tool(fetch, Fetch::default().tool()),
+        false => drivers,
+    };
     let name = Commands::tool_name();
     if !is_missing(&drivers, &name) {
         return (drivers, None);
@@ -554,7 +560,9 @@ pub fn prepare_commands(commands: Option<&Commands>, home: &Path, permissions: B
 /// Tools that exist in every tree.
 fn everywhere() -> impl Iterator<Item = ToolName> {
     let builtin = Builtin::ALL.into_iter().filter_map(|builtin| builtin.as_str().parse().ok());
-    builtin.chain(FileTool::ALL.into_iter().map(FileTool::name)).chain([Commands::tool_name()])
+    builtin
+        .chain(FileTool::ALL.into_iter().map(FileTool::name))
+        .chain([Commands::tool_name(), Fetch::tool_name()])
 }
 
 /// The name of a file without its folder.

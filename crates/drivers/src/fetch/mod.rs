@@ -1,0 +1,9 @@
+//! `fetch`: an agent reads a page of the web, from a host that it was granted (decision 0066). It runs in this process and
+//! sends nothing of ours along: no keys, no cookies.
+
+mod get;
+mod page;
+mod readable;
+mod tool;
+
+pub use tool::{FETCH, Fetch};
