@@ -79,7 +79,7 @@ attempts: ## every attempt to get out of a box of each tier, as the user that yo
 	grep -v -e '^stopped: ' -e '^works: ' $$scene.txt; rm -rf $$scene $$scene.txt; exit $$code
 
 golden: ## journals of this version, for every later one to read
-	$(CARGO) run --quiet --locked -p spinney-testkit --features whole --bin golden -- write crates/testkit/golden/$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)-rules-$(shell sed -n 's/^pub const RULES: u32 = \(.*\);/\1/p' crates/kernel/src/record/event.rs)
+	$(CARGO) run --quiet --locked -p spinney-testkit --features whole --bin golden -- write crates/testkit/golden/$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)-rules-$(shell sed -n 's/^pub const RULES: u32 = \(.*\);/\1/p' crates/kernel/src/record/rules_version.rs)
 
 picture: ## docs/live-view.svg, from a real run in tmux
 	$(CARGO) build --quiet --release --locked -p spinney-cli

@@ -9,4 +9,6 @@ pub use spinney_kernel::definition::{
     SubjectPattern, Tags, Thinking, TokenCounter, ToolSpec, ToolSubject, TreeLimits, Turns, Unpriced,
     ValueAccess, WindowSpec, WrapUp,
 };
-pub use spinney_kernel::primitives::{Body, ByName, Durability, FolderPath, Host, HostRule, TokenCount};
+pub use spinney_kernel::primitives::{
+    Body, ByName, Durability, FolderPath, HostRule, RemoteHost, TokenCount,
+};

@@ -168,9 +168,9 @@ mod tests {
         assert_eq!(
             reflowed(semicolon, 40),
             [
-                "The findings on the others are incomplete",
-                "if time is what hurts; the report says",
-                "so as well."
+                "The findings on the others are",
+                "incomplete if time is what hurts; the",
+                "report says so as well."
             ]
         );
     }

@@ -30,7 +30,11 @@ fn a_level_prints_the_lines_of_that_level_and_above() {
     let tree = ended.result()["tree"].as_str().unwrap().to_owned();
     let lines: Vec<&str> = ended.err.lines().filter(|line| line.contains(" INFO ")).collect();
     assert_eq!(lines.len(), 2, "{}", ended.err);
-    assert!(lines[0].contains(&format!("s INFO spinney::home: tree started tree={tree}")), "{}", lines[0]);
+    assert!(
+        lines[0].contains(&format!("s INFO spinney::home::start: tree started tree={tree}")),
+        "{}",
+        lines[0]
+    );
     assert!(lines[1].contains("s INFO spinney::tree::run: tree ended"), "{}", lines[1]);
 
     let ended = stage().shell("SPINNEY_LOG=trace spinney run tree.yaml --json");

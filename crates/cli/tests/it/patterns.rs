@@ -284,10 +284,10 @@ fn s18_a_list_is_mapped_and_reduced() {
         most = most.max(live);
     }
     assert_eq!(most, 2);
+    assert_costs_add_up(&stage, &ended);
     let own = r#"reviews=["Too loud.", "Good soup.", "Nice."]"#;
     let own = stage.spinney(&["run", &file("s18-map-reduce"), "--set", own, "--json"]).result();
     assert_eq!((own["agents"].clone(), own["outputs"]["findings"].as_array().unwrap().len()), (json!(5), 3));
-    assert_costs_add_up(&stage, &ended);
 }
 
 /// S21: the third step fails, so the second and the first are undone, in that order and once each; the fourth never starts.

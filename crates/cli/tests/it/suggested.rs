@@ -474,7 +474,7 @@ fn every_command_of_the_readme_works() {
     copy(&root.join("examples"), &stage.folder().join("examples"));
     let readme = fs::read_to_string(root.join("README.md")).unwrap();
     let lines: Vec<&str> = readme.lines().filter(|line| line.starts_with("spinney ")).collect();
-    assert_eq!(lines.len(), 12, "{lines:?}");
+    assert_eq!(lines.len(), 15, "{lines:?}");
     for line in lines {
         let ended = stage.shell(line);
         let code = if line.contains("halts at the ceiling") { 3 } else { 0 };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use spinney_kernel::definition::{BoxSpec, BoxWalls, Network};
 use spinney_kernel::port::{FolderAccess, Rights};
-use spinney_kernel::primitives::{Host, HostRule};
+use spinney_kernel::primitives::{HostRule, RemoteHost};
 
 use super::covers::FolderCovers;
 use super::permissions::BoxPermissions;
@@ -46,7 +46,7 @@ pub(super) fn confinement(
 
 /// What boxes of an agent with this network are connected to. What old journals granted without naming a host is nothing.
 pub(super) fn network(granted: &Network) -> BoxNetwork {
-    let localhost = Host::Name("localhost".into());
+    let localhost = RemoteHost::Name("localhost".into());
     let names_this_machine = |rule: &HostRule| {
         rule.address().is_some_and(|address| address.is_loopback())
             || rule.ports().iter().any(|port| rule.has(&localhost, *port))

@@ -206,7 +206,7 @@ impl Commands {
         let agent = folder.origin().agent();
         let search = SettingsSearch::begin(agent, &attempt.rights, &self.hidden, &ready.covers);
         let afterwards = Afterwards { copy: lock, search: search.clone() };
-        let log = ProxyLog::default();
+        let log = ProxyLog::new(attempt.connections.clone());
         let connector = Connector::new(attempt.rights.network.clone(), Arc::clone(&self.outbound.0));
         let proxy = Proxy::new(connector, log.clone());
         let end = end(launcher, (&confinement, &proxy), &command, &attempt.watchers, afterwards).await?;

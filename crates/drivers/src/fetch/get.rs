@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode, Url};
-use spinney_kernel::primitives::Host;
+use spinney_kernel::primitives::RemoteHost;
 use tokio::time::timeout;
 
 use crate::network::{ConnectRefusal, Connector, ProxyLog};
@@ -57,7 +57,7 @@ async fn follow(
             Ok(addresses) => addresses,
             Err(refusal) => {
                 let said = refusal.to_string();
-                open.refusal = Some(refusal);
+                open.refuse(refusal);
                 return Err(said);
             }
         };
@@ -75,10 +75,11 @@ async fn follow(
                 let problem = innermost(&error.without_url());
                 let refusal = ConnectRefusal::Unreachable { host, port, problem };
                 let said = refusal.to_string();
-                open.refusal = Some(refusal);
+                open.refuse(refusal);
                 return Err(said);
             }
         };
+        open.close();
         if let Some(next) = redirect(&response, &url)? {
             url = next;
             continue;
@@ -126,7 +127,7 @@ fn checked_url(mut url: Url) -> Result<Url, String> {
 }
 
 /// What is connected to.
-fn target(url: &Url) -> Result<(Host, u16), String> {
+fn target(url: &Url) -> Result<(RemoteHost, u16), String> {
     let name = url.host_str().unwrap_or_default();
     let host = name.parse().map_err(|error| format!("{error}"))?;
     let port = url.port_or_known_default().ok_or("`url` has no port")?;

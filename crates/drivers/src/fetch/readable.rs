@@ -142,7 +142,7 @@ impl Page<'_> {
     /// The address of a link, unless it leads within the page or runs a script.
     fn target(&self, href: &str) -> Option<String> {
         let href = decoded(href);
-        if href.starts_with('#') || href.len() > LINK_BYTES_MAX {
+        if href.is_empty() || href.starts_with('#') || href.len() > LINK_BYTES_MAX {
             return None;
         }
         let url = self.base.join(href.trim()).ok()?;

@@ -82,7 +82,8 @@ impl Fetch {
             return Err(format!("`max_bytes` is out of bounds: write from 1 to {BYTES_MAX}"));
         }
         let connector = Connector::new(attempt.rights.network.clone(), Arc::clone(&self.outbound));
-        let fetched = get(&connector, &ProxyLog::default(), &args.url, bytes_max).await?;
+        let fetched =
+            get(&connector, &ProxyLog::new(attempt.connections.clone()), &args.url, bytes_max).await?;
         off_worker(move || {
             let (status, url) = (fetched.status, &fetched.url);
             let cut = match fetched.is_cut {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use spinney_kernel::definition::Network;
-use spinney_kernel::primitives::{Host, HostRule};
+use spinney_kernel::primitives::{HostRule, RemoteHost};
 use tokio::net::TcpStream;
 
 use super::addresses::AddressKind;
@@ -48,7 +48,7 @@ impl Connector {
     }
 
     /// Whether a rule covers a host, before anything is looked up: names that are not granted are not even resolved.
-    pub fn check(&self, host: &Host, port: u16) -> Result<(), ConnectRefusal> {
+    pub fn check(&self, host: &RemoteHost, port: u16) -> Result<(), ConnectRefusal> {
         // What old journals granted without naming a host leads nowhere.
         if matches!(self.network, Network::Hosts(_)) && self.network.has(host, port) {
             return Ok(());
@@ -57,7 +57,7 @@ impl Connector {
     }
 
     /// Connects to a host that a rule covers, at an address that may be reached through it.
-    pub async fn connect(&self, host: &Host, port: u16) -> Result<Connected, ConnectRefusal> {
+    pub async fn connect(&self, host: &RemoteHost, port: u16) -> Result<Connected, ConnectRefusal> {
         let addresses = self.addresses(host, port).await?;
         let mut problem = String::from("it has no address");
         for address in addresses.into_iter().take(ADDRESSES_TRIED_MAX) {
@@ -70,15 +70,19 @@ impl Connector {
     }
 
     /// The addresses of a host that may be connected to, if a rule covers it; resolved once.
-    pub(crate) async fn addresses(&self, host: &Host, port: u16) -> Result<Vec<IpAddr>, ConnectRefusal> {
+    pub(crate) async fn addresses(
+        &self,
+        host: &RemoteHost,
+        port: u16,
+    ) -> Result<Vec<IpAddr>, ConnectRefusal> {
         self.check(host, port)?;
         let found = match host {
-            Host::Address(address) => vec![*address],
+            RemoteHost::Address(address) => vec![*address],
             // It always means this machine, whatever a resolver says.
-            Host::Name(_) if host.is_localhost() => {
+            RemoteHost::Name(_) if host.is_localhost() => {
                 return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
             }
-            Host::Name(name) => {
+            RemoteHost::Name(name) => {
                 let unresolved = |problem: String| ConnectRefusal::Unresolved { host: host.clone(), problem };
                 let found =
                     self.outbound.resolve(name).await.map_err(|error| unresolved(error.to_string()))?;
@@ -104,9 +108,10 @@ impl Connector {
         }
     }
 
-    fn check_address(&self, host: &Host, port: u16, address: IpAddr) -> Result<(), ConnectRefusal> {
-        let names_it =
-            |rule: &HostRule| rule.address() == Some(address) && rule.has(&Host::Address(address), port);
+    fn check_address(&self, host: &RemoteHost, port: u16, address: IpAddr) -> Result<(), ConnectRefusal> {
+        let names_it = |rule: &HostRule| {
+            rule.address() == Some(address) && rule.has(&RemoteHost::Address(address), port)
+        };
         if self.network.rules().any(names_it) {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use spinney_kernel::primitives::Host;
+use spinney_kernel::primitives::RemoteHost;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// Bytes of a request before its body, and the lines in them.
@@ -16,8 +16,8 @@ const LENGTH_DIGITS_MAX: usize = 15;
 /// A request that can be checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Head {
-    Tunnel { host: Host, port: u16 },
-    Plain { host: Host, port: u16, request: Vec<u8>, body_bytes: u64 },
+    Tunnel { host: RemoteHost, port: u16 },
+    Plain { host: RemoteHost, port: u16, request: Vec<u8>, body_bytes: u64 },
 }
 
 /// A request that is refused whatever is granted.
@@ -173,7 +173,12 @@ impl<'a> Headers<'a> {
         if values.next().is_some() { Err(bad("a header is there twice")) } else { Ok(first) }
     }
 
-    fn check_host(&self, target: (&Host, u16), port: Option<u16>, is_needed: bool) -> Result<(), BadHead> {
+    fn check_host(
+        &self,
+        target: (&RemoteHost, u16),
+        port: Option<u16>,
+        is_needed: bool,
+    ) -> Result<(), BadHead> {
         let Some(value) = self.one("host")? else {
             return if is_needed { Err(bad("it has no `Host`")) } else { Ok(()) };
         };
@@ -197,7 +202,7 @@ impl<'a> Headers<'a> {
 }
 
 /// `HOST` or `HOST:PORT`; without a port only where one is given.
-fn authority(text: &str, port: Option<u16>) -> Result<(Host, u16), BadHead> {
+fn authority(text: &str, port: Option<u16>) -> Result<(RemoteHost, u16), BadHead> {
     let problem = bad("its target is not a host: a name in ASCII without a dot at its end, or an address");
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => {

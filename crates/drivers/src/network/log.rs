@@ -1,22 +1,24 @@
-//! What became of the connections of one call.
+//! The connections of one call: the journal gets each one as it ends, and the call's answer says what was refused.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use tokio::time::Instant;
+use spinney_kernel::port::{self, ConnectionLog};
+use spinney_kernel::primitives::{ConnectionEnd, ConnectionRefusal};
 
 use super::refusal::ConnectRefusal;
 
-/// Connections of one call that are remembered one by one; of more, only their number and bytes are.
+/// Connections of one call that are remembered one by one; of more, only their number is.
 pub(super) const RECORDS_MAX: usize = 256;
 
 /// How a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProxiedEnd {
-    /// Both sides closed it, or one broke it, or the call ended.
+    /// Both sides closed it, or one broke it.
     Closed,
+    /// The call ended first.
+    Stopped,
     Refused(ConnectRefusal),
 }
 
@@ -28,9 +30,6 @@ pub struct ProxiedConnection {
     pub port: u16,
     /// The address that it was made to.
     pub address: Option<IpAddr>,
-    /// When it began, after the call did.
-    pub began_after: Duration,
-    pub took: Duration,
     /// Bytes to the host.
     pub sent_bytes: u64,
     /// Bytes from the host.
@@ -39,13 +38,10 @@ pub struct ProxiedConnection {
 }
 
 /// Collects the connections of one call. Clones share what they collect.
-#[derive(Clone, Debug)]
-pub struct ProxyLog(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    start: Instant,
-    records: Mutex<Records>,
+#[derive(Clone, Debug, Default)]
+pub struct ProxyLog {
+    journal: ConnectionLog,
+    records: Arc<Mutex<Records>>,
 }
 
 #[derive(Debug, Default)]
@@ -54,13 +50,13 @@ struct Records {
     unkept: u64,
 }
 
-impl Default for ProxyLog {
-    fn default() -> Self {
-        Self(Arc::new(Shared { start: Instant::now(), records: Mutex::default() }))
-    }
-}
-
 impl ProxyLog {
+    /// Reports each connection there as well.
+    #[must_use]
+    pub fn new(journal: ConnectionLog) -> Self {
+        Self { journal, records: Arc::default() }
+    }
+
     /// The records until now, in the order in which connections ended, and how many more there were.
     #[must_use]
     pub fn records(&self) -> (Vec<ProxiedConnection>, u64) {
@@ -70,19 +66,13 @@ impl ProxyLog {
 
     /// One that is being made. It is recorded when it is dropped.
     pub(crate) fn open(&self, host: String, port: u16) -> OpenConnection {
-        OpenConnection {
-            log: self.clone(),
-            host,
-            port,
-            address: None,
-            began: Instant::now(),
-            bytes: Arc::default(),
-            refusal: None,
-        }
+        let journalled = self.journal.open(&host, port);
+        let (address, bytes, end) = (None, Arc::default(), ProxiedEnd::Stopped);
+        OpenConnection { log: self.clone(), journalled, host, port, address, bytes, end }
     }
 
     fn lock(&self) -> MutexGuard<'_, Records> {
-        self.0.records.lock().unwrap_or_else(PoisonError::into_inner)
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -96,12 +86,12 @@ pub(super) struct ByteCounts {
 #[derive(Debug)]
 pub(crate) struct OpenConnection {
     log: ProxyLog,
+    journalled: port::OpenConnection,
     host: String,
     port: u16,
     pub(crate) address: Option<IpAddr>,
-    began: Instant,
     pub(super) bytes: Arc<ByteCounts>,
-    pub(crate) refusal: Option<ConnectRefusal>,
+    end: ProxiedEnd,
 }
 
 impl OpenConnection {
@@ -109,10 +99,31 @@ impl OpenConnection {
     pub(crate) fn received(&self, bytes: usize) {
         self.bytes.received.fetch_add(bytes as u64, Ordering::Relaxed);
     }
+
+    /// It ended, and not with the call.
+    pub(crate) fn close(&mut self) {
+        self.end = ProxiedEnd::Closed;
+    }
+
+    pub(crate) fn refuse(&mut self, refusal: ConnectRefusal) {
+        self.end = ProxiedEnd::Refused(refusal);
+    }
 }
 
 impl Drop for OpenConnection {
     fn drop(&mut self) {
+        let sent_bytes = self.bytes.sent.load(Ordering::Relaxed);
+        let received_bytes = self.bytes.received.load(Ordering::Relaxed);
+        self.journalled.sent(sent_bytes);
+        self.journalled.received(received_bytes);
+        if let Some(address) = self.address {
+            self.journalled.connected_to(address);
+        }
+        self.journalled.end(match &self.end {
+            ProxiedEnd::Closed => ConnectionEnd::Closed,
+            ProxiedEnd::Stopped => ConnectionEnd::Stopped,
+            ProxiedEnd::Refused(refusal) => journalled(refusal),
+        });
         let mut records = self.log.lock();
         if records.kept.len() >= RECORDS_MAX {
             records.unkept += 1;
@@ -122,11 +133,23 @@ impl Drop for OpenConnection {
             host: std::mem::take(&mut self.host),
             port: self.port,
             address: self.address,
-            began_after: self.began.saturating_duration_since(self.log.0.start),
-            took: self.began.elapsed(),
-            sent_bytes: self.bytes.sent.load(Ordering::Relaxed),
-            received_bytes: self.bytes.received.load(Ordering::Relaxed),
-            end: self.refusal.take().map_or(ProxiedEnd::Closed, ProxiedEnd::Refused),
+            sent_bytes,
+            received_bytes,
+            end: self.end.clone(),
         });
     }
+}
+
+/// What the journal has of a refusal.
+const fn journalled(refusal: &ConnectRefusal) -> ConnectionEnd {
+    ConnectionEnd::Refused(match refusal {
+        ConnectRefusal::NotGranted { .. } => ConnectionRefusal::NotGranted,
+        ConnectRefusal::Address { .. } | ConnectRefusal::OwnAddress { .. } => {
+            ConnectionRefusal::AddressNotPublic
+        }
+        ConnectRefusal::Request { .. } => ConnectionRefusal::Protocol,
+        ConnectRefusal::TlsName { .. } => ConnectionRefusal::OtherHost,
+        ConnectRefusal::Unresolved { .. } => return ConnectionEnd::Unresolved,
+        ConnectRefusal::Unreachable { .. } => return ConnectionEnd::Unreachable,
+    })
 }

@@ -69,6 +69,10 @@ impl Outbound for SystemOutbound {
 
     /// The kernel chooses an address of this machine as the source of what is sent to itself. Nothing is sent here.
     fn is_own(&self, address: IpAddr) -> bool {
+        // All of 127.0.0.0/8 is, and the source is one address of it.
+        if address.is_loopback() {
+            return true;
+        }
         let any: IpAddr = match address {
             IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
             IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),

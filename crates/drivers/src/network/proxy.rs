@@ -6,7 +6,7 @@ use std::future::pending;
 use std::io;
 use std::time::Duration;
 
-use spinney_kernel::primitives::Host;
+use spinney_kernel::primitives::RemoteHost;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -97,14 +97,14 @@ impl Proxy {
                 let mut open = self.log.open(String::new(), 0);
                 let refusal = ConnectRefusal::Request { problem: bad.problem };
                 answer(&mut client, bad.status, &refusal).await;
-                open.refusal = Some(refusal);
+                open.refuse(refusal);
             }
             Ok((Head::Tunnel { host, port }, rest)) => self.tunnel(&mut client, host, port, rest).await,
             Ok((Head::Plain { host, port, request, body_bytes }, rest)) => {
                 let Some((mut open, mut server)) = self.open(&mut client, &host, port).await else { return };
-                if let Err(error) =
-                    exchange(&mut client, &mut server, &request, (rest, body_bytes), &open).await
-                {
+                let exchanged = exchange(&mut client, &mut server, &request, (rest, body_bytes), &open).await;
+                open.close();
+                if let Err(error) = exchanged {
                     open.note(host, port, &error);
                 }
                 drain(&mut client).await;
@@ -116,7 +116,7 @@ impl Proxy {
     async fn open<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         client: &mut S,
-        host: &Host,
+        host: &RemoteHost,
         port: u16,
     ) -> Option<(OpenConnection, TcpStream)> {
         let mut open = self.log.open(host.to_string(), port);
@@ -128,7 +128,7 @@ impl Proxy {
             Err(refusal) => {
                 let status = if refusal.is_ours() { "403 Not granted" } else { "502 Bad Gateway" };
                 answer(client, status, &refusal).await;
-                open.refusal = Some(refusal);
+                open.refuse(refusal);
                 None
             }
         }
@@ -137,7 +137,7 @@ impl Proxy {
     async fn tunnel<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         client: &mut S,
-        host: Host,
+        host: RemoteHost,
         port: u16,
         first: Vec<u8>,
     ) {
@@ -173,21 +173,21 @@ impl Proxy {
                 },
             }
         };
+        open.close();
         if let Some(problem) = refused {
             // It has its answer to `CONNECT` and speaks TLS now.
             let _ = client.write_all(&TLS_UNRECOGNIZED_NAME).await;
             let _ = client.shutdown().await;
-            open.refusal = Some(ConnectRefusal::TlsName { host, port, problem });
+            open.refuse(ConnectRefusal::TlsName { host, port, problem });
             drain(client).await;
         }
     }
 }
 
 impl OpenConnection {
-    fn note(&mut self, host: Host, port: u16, error: &io::Error) {
+    fn note(&mut self, host: RemoteHost, port: u16, error: &io::Error) {
         if error.kind() == io::ErrorKind::UnexpectedEof {
-            self.refusal =
-                Some(ConnectRefusal::Unreachable { host, port, problem: "it was broken off".to_owned() });
+            self.refuse(ConnectRefusal::Unreachable { host, port, problem: "it was broken off".to_owned() });
         }
     }
 }
@@ -196,7 +196,7 @@ impl OpenConnection {
 async fn first_bytes(
     client: &mut (impl AsyncRead + Unpin),
     mut first: Vec<u8>,
-    host: &Host,
+    host: &RemoteHost,
 ) -> io::Result<Result<Vec<u8>, String>> {
     let mut buffer = [0; 4_096];
     loop {
@@ -212,7 +212,7 @@ async fn first_bytes(
                 return Ok(match (name, host) {
                     (Some(name), host) if name == *host => Ok(first),
                     // Clients do not send addresses as names.
-                    (None, Host::Address(_)) => Ok(first),
+                    (None, RemoteHost::Address(_)) => Ok(first),
                     (Some(name), _) => Err(format!("its TLS asks for `{name}`")),
                     (None, _) => {
                         Err("its TLS names no host, which only an address that is granted needs not"

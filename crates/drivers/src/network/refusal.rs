@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use spinney_kernel::definition::Network;
-use spinney_kernel::primitives::Host;
+use spinney_kernel::primitives::RemoteHost;
 use thiserror::Error;
 
 use super::addresses::AddressKind;
@@ -15,23 +15,23 @@ pub enum ConnectRefusal {
     #[error(
         "the connection to {host}:{port} was refused: granted here is {granted}; do without it, or have a person grant `{host}:{port}`"
     )]
-    NotGranted { host: Host, port: u16, granted: Network },
+    NotGranted { host: RemoteHost, port: u16, granted: Network },
     #[error(
         "the connection to {host}:{port} was refused: the name leads to {address}, {kind}, which only a rule for that address can grant"
     )]
-    Address { host: Host, port: u16, address: IpAddr, kind: AddressKind },
+    Address { host: RemoteHost, port: u16, address: IpAddr, kind: AddressKind },
     #[error(
         "the connection to {host}:{port} was refused: {address} is an address of this machine, which only a rule for that address can grant"
     )]
-    OwnAddress { host: Host, port: u16, address: IpAddr },
+    OwnAddress { host: RemoteHost, port: u16, address: IpAddr },
     #[error("the request was refused: {problem}")]
     Request { problem: &'static str },
     #[error("the connection to {host}:{port} was refused: {problem}")]
-    TlsName { host: Host, port: u16, problem: String },
+    TlsName { host: RemoteHost, port: u16, problem: String },
     #[error("{host} cannot be resolved: {problem}")]
-    Unresolved { host: Host, problem: String },
+    Unresolved { host: RemoteHost, problem: String },
     #[error("{host}:{port} cannot be connected to: {problem}")]
-    Unreachable { host: Host, port: u16, problem: String },
+    Unreachable { host: RemoteHost, port: u16, problem: String },
 }
 
 impl ConnectRefusal {

@@ -1,6 +1,6 @@
 //! The name that a TLS client asks a server for, as far as it is visible: what is encrypted below it is not.
 
-use spinney_kernel::primitives::Host;
+use spinney_kernel::primitives::RemoteHost;
 
 /// The longest hello that is waited for: with keys of new algorithms they have about two thousand bytes.
 const HELLO_BYTES_MAX: usize = 16 << 10;
@@ -22,7 +22,7 @@ pub(super) enum FirstBytes {
     PlainHttp,
     Other,
     TlsHello {
-        name: Option<Host>,
+        name: Option<RemoteHost>,
     },
     /// It begins like TLS and is not.
     Broken(&'static str),
@@ -50,7 +50,7 @@ impl FirstBytes {
 }
 
 /// The name in a hello; none if the hello is not whole yet.
-fn hello(records: &[u8]) -> Result<Option<Option<Host>>, &'static str> {
+fn hello(records: &[u8]) -> Result<Option<Option<RemoteHost>>, &'static str> {
     let mut message = Vec::new();
     let mut records = Reader(records);
     while let Some(head) = records.take(5) {
@@ -89,7 +89,7 @@ fn whole(message: &[u8]) -> Result<Option<&[u8]>, &'static str> {
 }
 
 /// None if it cannot be read.
-fn name(body: &[u8]) -> Option<Result<Option<Host>, &'static str>> {
+fn name(body: &[u8]) -> Option<Result<Option<RemoteHost>, &'static str>> {
     let mut body = Reader(body);
     body.take(2 + RANDOM_BYTES)?;
     body.short_list()?;

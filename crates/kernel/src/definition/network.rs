@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Refusal;
-use crate::primitives::{Host, HostRule, limit};
+use crate::primitives::{HostRule, RemoteHost, limit};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,7 +49,7 @@ impl Network {
 
     /// Whether a rule covers a port of a host, by name alone.
     #[must_use]
-    pub fn has(&self, host: &Host, port: u16) -> bool {
+    pub fn has(&self, host: &RemoteHost, port: u16) -> bool {
         matches!(self, Self::Any) || self.rules().any(|rule| rule.has(host, port))
     }
 

@@ -20,13 +20,13 @@ const LABEL_BYTES_MAX: usize = 63;
 
 /// A host, as a rule or a request names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Host {
+pub enum RemoteHost {
     /// In lower case and without a dot at its end.
     Name(Arc<str>),
     Address(IpAddr),
 }
 
-impl Host {
+impl RemoteHost {
     /// Whether it is `localhost` or a name below it, which always means this machine.
     #[must_use]
     pub fn is_localhost(&self) -> bool {
@@ -37,7 +37,7 @@ impl Host {
     }
 }
 
-impl FromStr for Host {
+impl FromStr for RemoteHost {
     type Err = IdError;
 
     /// An address of version 6 is in brackets. Only the usual form of an address is one, so `127.1` and `0x7f000001`,
@@ -62,7 +62,7 @@ impl FromStr for Host {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for RemoteHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => f.write_str(name),
@@ -82,7 +82,7 @@ pub struct HostRule {
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Hosts {
-    One(Host),
+    One(RemoteHost),
     /// Every name that ends in a dot and this one, but not the name itself.
     Below(Arc<str>),
 }
@@ -90,17 +90,17 @@ enum Hosts {
 impl HostRule {
     /// A rule for one host and one port.
     #[must_use]
-    pub const fn one(host: Host, port: u16) -> Self {
+    pub const fn one(host: RemoteHost, port: u16) -> Self {
         Self { hosts: Hosts::One(host), port: Some(port) }
     }
 
     /// Whether a connection to a port of a host is covered.
     #[must_use]
-    pub fn has(&self, host: &Host, port: u16) -> bool {
+    pub fn has(&self, host: &RemoteHost, port: u16) -> bool {
         let has_host = match (&self.hosts, host) {
             (Hosts::One(one), host) => one == host,
-            (Hosts::Below(domain), Host::Name(name)) => is_below(name, domain),
-            (Hosts::Below(_), Host::Address(_)) => false,
+            (Hosts::Below(domain), RemoteHost::Name(name)) => is_below(name, domain),
+            (Hosts::Below(_), RemoteHost::Address(_)) => false,
         };
         has_host && self.ports().contains(&port)
     }
@@ -110,8 +110,8 @@ impl HostRule {
     pub fn covers(&self, other: &Self) -> bool {
         let covers_hosts = match (&self.hosts, &other.hosts) {
             (Hosts::One(one), Hosts::One(other)) => one == other,
-            (Hosts::One(_), Hosts::Below(_)) | (Hosts::Below(_), Hosts::One(Host::Address(_))) => false,
-            (Hosts::Below(domain), Hosts::One(Host::Name(name))) => is_below(name, domain),
+            (Hosts::One(_), Hosts::Below(_)) | (Hosts::Below(_), Hosts::One(RemoteHost::Address(_))) => false,
+            (Hosts::Below(domain), Hosts::One(RemoteHost::Name(name))) => is_below(name, domain),
             (Hosts::Below(domain), Hosts::Below(other)) => domain == other || is_below(other, domain),
         };
         covers_hosts && other.ports().iter().all(|port| self.ports().contains(port))
@@ -121,8 +121,8 @@ impl HostRule {
     #[must_use]
     pub const fn address(&self) -> Option<IpAddr> {
         match self.hosts {
-            Hosts::One(Host::Address(address)) => Some(address),
-            Hosts::One(Host::Name(_)) | Hosts::Below(_) => None,
+            Hosts::One(RemoteHost::Address(address)) => Some(address),
+            Hosts::One(RemoteHost::Name(_)) | Hosts::Below(_) => None,
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
         text.parse().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn host(text: &str) -> Host {
+    fn host(text: &str) -> RemoteHost {
         text.parse().unwrap_or_else(|error| panic!("{error}"))
     }
 

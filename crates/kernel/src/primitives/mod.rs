@@ -45,7 +45,7 @@ pub use envelope::Envelope;
 pub use fault::{Fault, FaultKind};
 pub(crate) use hash::make_room;
 pub use hash::{ByName, NameHasher};
-pub use host_rule::{Host, HostRule, WEB_PORTS};
+pub use host_rule::{HostRule, RemoteHost, WEB_PORTS};
 pub use hostile::is_hostile;
 pub use id::*;
 pub use part::{BadPart, Enclosure, IMAGE_TYPES, Part, PartKind, check_parts, enclose};

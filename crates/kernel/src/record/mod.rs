@@ -12,6 +12,7 @@ mod graph;
 mod header;
 mod held_back;
 mod outcome;
+mod rules_version;
 mod spawned;
 mod summary;
 mod tool_ask;
@@ -28,9 +29,7 @@ pub use clock_kind::ClockKind;
 pub use cut::{Blank, Cut, LeftOut, Shortened, Span};
 pub use effect::Effect;
 pub(crate) use event::is_zero_ms;
-pub use event::{
-    AccountShortfall, Alarm, Branched, BreakerState, Clamped, Event, RULES, Restored, ValueRead, are_decided,
-};
+pub use event::{AccountShortfall, Alarm, Branched, BreakerState, Clamped, Event, Restored, ValueRead};
 pub use exit::{Exit, ExitKind, Failure};
 pub use failure_code::FailureCode;
 pub use graph::{FrameIx, NodeEnd, NodeStart, Skip, StartOf};
@@ -38,6 +37,7 @@ pub use header::{Header, Tie};
 pub use held_back::HeldBy;
 pub use outcome::{ChildEnd, Outcome, StopReason};
 pub(crate) use outcome::{Said, TurnKind};
+pub use rules_version::{RULES, are_decided};
 pub use spawned::{Attachment, Due, Spawned};
 pub use summary::{Covers, Summary, Unsummed};
 pub use tool_ask::ToolAsk;

@@ -1,4 +1,4 @@
-//! Removes trees.
+//! Removes trees, and tells the branches of one that is removed by force.
 
 use spinney_journal::{Head, HeadCursor, JournalFault, Shared};
 use spinney_kernel::primitives::{Actor, Body, Seq, TreeId, limit};

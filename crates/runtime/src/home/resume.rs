@@ -1,4 +1,4 @@
-//! Resumes trees.
+//! Resumes trees from their journals, one or all of a home.
 
 use spinney_journal::{Head, HeadCursor, JournalFault};
 use spinney_kernel::definition::Refusal;

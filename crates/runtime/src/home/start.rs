@@ -1,4 +1,4 @@
-//! Starts trees.
+//! Starts trees, once every model and tool of their definition has a driver.
 
 use spinney_journal::JournalFault;
 use spinney_kernel::definition::{Definition, Refusal};
