@@ -8,7 +8,7 @@ use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
 use crate::definition::{Builtin, Graph, ModelSpec};
 use crate::primitives::{
-    AgentId, Body, CallId, Category, ModelName, Running, Seq, Time, TimerId, TokenCount, limit,
+    AgentId, Body, CallId, Category, Envelope, ModelName, Running, Seq, Time, TimerId, TokenCount, limit,
 };
 use crate::record::{
     Adjusted, Alarm, Attachment, BreakerState, ChildCall, ChildEnd, Clamped, Event, Exit, FrameIx, Header,
@@ -35,11 +35,10 @@ impl World {
             Event::AgentRedirected { agent, running, instruction, tokens } => {
                 self.redirected(agent, *running, instruction_tokens(instruction, *tokens));
             }
-            Event::MessageSent { to, body, envelope, .. } => {
-                let room = Room::new(context::heard_tokens(body, envelope), body.parts());
-                self.delivered(to, room, envelope.category);
-            }
-            Event::MessagePublished { .. } | Event::CheckpointMade { .. } => {}
+            Event::MessageSent { to, body, envelope, .. } => self.message_sent(to, body, envelope),
+            Event::MessagePublished { .. }
+            | Event::CheckpointMade { .. }
+            | Event::ConnectionsOmitted { .. } => {}
             Event::WindowSet { agent, size, first, clamped } => {
                 self.window_set(agent, *size, *first, *clamped);
             }
@@ -78,8 +77,6 @@ impl World {
             }
             Event::FirstToken { call } => self.prefixes.cached(*call),
             Event::ConnectionEnded { call, .. } => self.calls.call_mut(*call).connections += 1,
-            // Only their sums are known, which no decision reads.
-            Event::ConnectionsOmitted { .. } => {}
             Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
             Event::AttemptFailed { call, fault, spent, presumed, .. } => {
@@ -293,6 +290,11 @@ impl World {
         progress.read(tokens);
         let note = Header::new(tokens.plus(limit::MESSAGE_TOKENS), Category::Internal, Tie::Free);
         progress.window.push(note);
+    }
+
+    fn message_sent(&mut self, to: &AgentId, body: &Body, envelope: &Envelope) {
+        let room = Room::new(context::heard_tokens(body, envelope), body.parts());
+        self.delivered(to, room, envelope.category);
     }
 
     fn delivered(&mut self, to: &AgentId, room: Room, category: Category) {
