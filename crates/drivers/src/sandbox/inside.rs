@@ -81,7 +81,7 @@ fn make_and_follow(given: &Inside<'_>, network: Option<OwnedFd>) -> Result<BoxRe
         mounts::map_user(*user).during(BoxStep::UserMap)?;
         mounts::enter(order)?;
         if let Some(network) = network {
-            hand_out_listener(network).during(BoxStep::Proxy)?;
+            hand_out_listener(&network).during(BoxStep::Proxy)?;
         }
     } else {
         set_child_subreaper(Some(getpid())).during(BoxStep::Order)?;

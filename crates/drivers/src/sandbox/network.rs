@@ -49,7 +49,7 @@ pub(super) fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Makes the socket in the network of this process, and keeps nothing of it.
-pub(super) fn hand_out_listener(to: OwnedFd) -> io::Result<()> {
+pub(super) fn hand_out_listener(to: &OwnedFd) -> io::Result<()> {
     let listener = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     set_socket_reuseaddr(&listener, true)?;
     bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, PROXY_PORT))?;
