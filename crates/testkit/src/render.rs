@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::definition::{ApprovalScope, SubjectPattern};
-use spinney_kernel::primitives::{Actor, AgentId, Envelope, ToolName, Topic};
+use spinney_kernel::primitives::{Actor, AgentId, Body, CallId, ConnectionTotals, Envelope, ToolName, Topic};
 use spinney_kernel::record::{
     Adjusted, Clamped, ClockKind, Cut, Event, Exit, ModelCall, NodeEnd, NodeStart, Outcome, Restored, Span,
     Spawned, StartOf, Summary, Work, WrapUpReason,
@@ -175,13 +175,10 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::AttemptFailed { call, fault, spent, overrun, presumed } => {
             let what = fault.as_ref().map_or_else(|| "lost".to_owned(), |fault| format!("{:?}", fault.kind));
-            let spent = settled(spent, overrun, presumed);
-            format!("{call} attempt failed: {what}, spent {spent}")
+            format!("{call} attempt failed: {what}, spent {}", settled(spent, overrun, presumed))
         }
         Event::ConnectionEnded { call, connection } => format!("{call} connection to {connection}"),
-        Event::ConnectionsOmitted { call, totals } => {
-            format!("{call} {} more connections, {} of them refused", totals.count, totals.refused)
-        }
+        Event::ConnectionsOmitted { call, totals } => more_connections(*call, totals),
         Event::CallHeldBack { call, by, until } => format!("{call} held back by {by} until {}", until.0),
         Event::CallEnded { call, outcome, spent, overrun, presumed, .. } => {
             format!("{call} ended: {}, spent {}", outcome_text(outcome), settled(spent, overrun, presumed))
@@ -195,9 +192,7 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::ValuesCleared { count } => format!("{count} shared values cleared"),
         Event::Charged { agent, amounts: charged, .. } => format!("{agent} charged {}", amounts(charged)),
-        Event::MessageSent { from, to, body, .. } => {
-            format!("message from {from} to {to}: {}", body.text)
-        }
+        Event::MessageSent { from, to, body, .. } => message(from, to, body),
         Event::MessagePublished { from, body, envelope } => published(from, &body.text, envelope),
         Event::CheckpointMade { agent, name, kind, .. } => {
             format!("{agent} checkpoint {name}, {}", kind.as_str())
@@ -231,6 +226,14 @@ pub(crate) fn event(event: &Event) -> String {
         Event::BreakerChanged { model, breaker } => format!("breaker of {model}: {breaker:?}"),
         Event::RateLimited { model, until } => format!("{model} limited until {}", until.0),
     }
+}
+
+fn message(from: &Actor, to: &AgentId, body: &Body) -> String {
+    format!("message from {from} to {to}: {}", body.text)
+}
+
+fn more_connections(call: CallId, totals: &ConnectionTotals) -> String {
+    format!("{call} {} more connections, {} of them refused", totals.count, totals.refused)
 }
 
 fn published(from: &Actor, text: &str, envelope: &Envelope) -> String {

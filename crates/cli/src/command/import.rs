@@ -24,7 +24,7 @@ pub(super) async fn import(home: &Path, args: &args::Import) -> Result<Exit> {
         }
         ImportError::Copy { tree, ref why, .. } => {
             let rm = about(home, "rm", tree, &[]);
-            let save = match why {
+            let save = match &**why {
                 KeptCopy::Files(left) => format!("save what you need ({})", left_words(left)),
                 KeptCopy::Changes(_) => "save what you need".to_owned(),
             };

@@ -127,7 +127,7 @@ pub enum ImportError {
         folder: PathBuf,
         /// What would be lost.
         #[source]
-        why: KeptCopy,
+        why: Box<KeptCopy>,
     },
     /// The folders of its agents cannot be read.
     #[error(transparent)]
@@ -386,7 +386,7 @@ async fn take_copies(home: &Path, tree: TreeId) -> Result<Vec<WorkingCopy>, Impo
             Err(error) => KeptCopy::Changes(Box::new(error)),
         };
         let (agent, folder) = (copy.agent().clone(), copy.folder());
-        return Err(ImportError::Copy { tree, agent, folder, why: kept });
+        return Err(ImportError::Copy { tree, agent, folder, why: Box::new(kept) });
     }
     Ok(copies)
 }

@@ -80,6 +80,13 @@ pub(super) struct Witness {
 pub(super) type Law = Result<(), String>;
 
 impl Witness {
+    fn connected(&mut self, call: CallId) -> Law {
+        hold(self.holding.contains(&call), || format!("{call} was connected while it did not run"))?;
+        let count = self.connections.entry(call).or_default();
+        *count += 1;
+        hold(*count <= limit::CALL_CONNECTIONS_MAX, || format!("{call} has {count} connections"))
+    }
+
     /// Reads one event.
     pub(super) fn see(&mut self, event: &Event) -> Law {
         if self.over {
@@ -120,12 +127,7 @@ impl Witness {
             Event::CallResumed { call } => {
                 hold(self.holding.contains(call), || format!("{call} resumed without a hold"))
             }
-            Event::ConnectionEnded { call, .. } => {
-                hold(self.holding.contains(call), || format!("{call} was connected while it did not run"))?;
-                let count = self.connections.entry(*call).or_default();
-                *count += 1;
-                hold(*count <= limit::CALL_CONNECTIONS_MAX, || format!("{call} has {count} connections"))
-            }
+            Event::ConnectionEnded { call, .. } => self.connected(*call),
             Event::AttemptFailed { call, spent, overrun, presumed, .. } => {
                 hold(self.holding.remove(call), || format!("{call} settled twice"))?;
                 self.book_call(*call, spent, overrun, presumed)
