@@ -25,9 +25,6 @@ pub(super) struct Args {
     timeout: Option<TimeSpan>,
     #[serde(default)]
     stdin: String,
-    /// Read before the call: what of it a person allowed is in the rights of the attempt.
-    #[serde(default, rename = "hosts")]
-    _hosts: Vec<String>,
 }
 
 #[derive(Deserialize)]

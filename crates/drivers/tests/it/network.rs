@@ -71,7 +71,7 @@ fn ways(user: Option<u32>) {
     assert!(said.lines().filter(|line| line.starts_with("stopped: ")).count() >= 20, "{said}");
 }
 
-/// G26: nothing leads out of a box but the hosts that it was granted.
+/// G26 (one agent, as root): nothing leads out of a box but the hosts that it was granted.
 #[tokio::test]
 async fn g26_nothing_else_is_reached_from_a_box_with_a_network() {
     if has_namespaces().await {
