@@ -95,8 +95,7 @@ async fn x6_a_command_reaches_granted_hosts_and_is_told_what_was_refused() {
     let shop = Shop::with(commands.connecting(Arc::new(OneServer(server))));
     let get = |host: &str| sent(&format!("GET http://{host}/ HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n"));
     let run = async |line: String, network: &Network| {
-        let mut attempt =
-            shop.attempt(&json!({ "command": ["bash", "-c", line], "hosts": ["granted.test"] }));
+        let mut attempt = shop.attempt(&json!({ "command": ["bash", "-c", line] }));
         attempt.rights = Rights::none().with_network(network.clone());
         shop.call(attempt).await
     };
