@@ -96,8 +96,9 @@ impl Proxy {
             Err(bad) => {
                 let mut open = self.log.open(String::new(), 0);
                 let refusal = ConnectRefusal::Request { problem: bad.problem };
-                answer(&mut client, bad.status, &refusal).await;
+                let text = refusal.to_string();
                 open.refuse(refusal);
+                answer(&mut client, bad.status, &text).await;
             }
             Ok((Head::Tunnel { host, port }, rest)) => self.tunnel(&mut client, host, port, rest).await,
             Ok((Head::Plain { host, port, request, body_bytes }, rest)) => {
@@ -127,8 +128,9 @@ impl Proxy {
             }
             Err(refusal) => {
                 let status = if refusal.is_ours() { "403 Not granted" } else { "502 Bad Gateway" };
-                answer(client, status, &refusal).await;
+                let text = refusal.to_string();
                 open.refuse(refusal);
+                answer(client, status, &text).await;
                 None
             }
         }
@@ -175,10 +177,10 @@ impl Proxy {
         };
         open.close();
         if let Some(problem) = refused {
+            open.refuse(ConnectRefusal::TlsName { host, port, problem });
             // It has its answer to `CONNECT` and speaks TLS now.
             let _ = client.write_all(&TLS_UNRECOGNIZED_NAME).await;
             let _ = client.shutdown().await;
-            open.refuse(ConnectRefusal::TlsName { host, port, problem });
             drain(client).await;
         }
     }
@@ -266,7 +268,8 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
     down.await
 }
 
-async fn answer<S: AsyncRead + AsyncWrite + Unpin>(client: &mut S, status: &str, refusal: &ConnectRefusal) {
+/// Says why a connection was refused. The refusal is recorded before: a client that has read this may end its box.
+async fn answer<S: AsyncRead + AsyncWrite + Unpin>(client: &mut S, status: &str, refusal: &str) {
     let text = format!("{refusal}\n");
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
