@@ -6,7 +6,7 @@ use spinney_host::prelude::*;
 use std::{error::Error, path::Path, sync::Arc};
 
 pub(crate) async fn run(host: Host, file: &Path) -> Result<String, Box<dyn Error>> {
-    let station = |_: Untyped| Ok::<_, String>("21 degrees and dry");
+    let station = |_: RawCall| Ok::<_, String>("21 degrees and dry");
     let weather = FunctionTool::sync(station).described("Says what the weather in Bonn is like.");
     let host = host.with_tool("weather".parse()?, Arc::new(weather));
     let tree = host.start(file).await?;

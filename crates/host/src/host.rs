@@ -130,7 +130,7 @@ pub enum HostResumeError {
     Copy(#[from] tree_copies::UnreadCopy),
     /// A model that its provider answers cannot be called.
     #[error(transparent)]
-    Drivers(#[from] tree_copies::KeptDriversError),
+    Drivers(#[from] tree_copies::StoredDriversError),
     /// The user's configuration cannot be used.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Runs the tree and answers its questions. Returns what the lead says in the end.
 pub(crate) async fn refunds() -> Result<String, Box<dyn Error>> {
-    let refund = FunctionTool::sync(|call: Untyped| Ok::<_, String>(format!("refunded {}", call.0.args)));
+    let refund = FunctionTool::sync(|call: RawCall| Ok::<_, String>(format!("refunded {}", call.0.args)));
     let drivers = Drivers::new()
         .with_model("clerk".parse()?, Arc::new(clerk()))
         .with_tool("refund".parse()?, Arc::new(refund.described("Pays an order back.")));

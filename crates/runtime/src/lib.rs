@@ -72,7 +72,7 @@
 //!         let heard = attempt.packet.messages.last().map(|last| last.text().into_owned());
 //!         Ok(ModelAnswer::text(heard.unwrap_or_default()).with_asks(asks))
 //!     });
-//!     let clock = FunctionTool::sync(|_: Untyped| Ok::<_, String>("It is noon.")).described("Says the time.");
+//!     let clock = FunctionTool::sync(|_: RawCall| Ok::<_, String>("It is noon.")).described("Says the time.");
 //!     let drivers = Drivers::new()
 //!         .with_model("small".parse()?, Arc::new(model))
 //!         .with_tool("clock".parse()?, Arc::new(clock));

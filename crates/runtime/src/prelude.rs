@@ -1,7 +1,7 @@
 //! The names that most programs need: `use spinney::prelude::*;`.
 
 pub use crate::budget::{Budget, Limits, spend};
-pub use crate::function_tool::{FunctionTool, ToolRequest, Untyped};
+pub use crate::function_tool::{FunctionTool, RawCall, ToolRequest};
 pub use crate::hooks::{Calling, Returned, Target, TreeHooks};
 #[cfg(feature = "sqlite")]
 pub use crate::{Access, MemoryJournal, SqliteJournal};

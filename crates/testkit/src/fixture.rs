@@ -36,7 +36,7 @@ pub struct FixtureAgent {
     /// How its result is collected.
     pub collect: Collect,
     /// When it is spawned.
-    pub birth: Birth,
+    pub birth: SpawnTime,
     /// How many turns it may take on its own, if any.
     pub turns: Option<u32>,
     /// Its active time, if not the default.
@@ -51,7 +51,7 @@ pub struct FixtureAgent {
 
 /// When an agent of a fixture is spawned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Birth {
+pub enum SpawnTime {
     /// With the tree.
     Now,
     /// By a script, or never.
@@ -72,7 +72,7 @@ pub fn plants(text: &str) -> Vec<FixtureAgent> {
             if !found.iter().any(|plant| plant.name == name) {
                 let (budget, collect) = budget(terms);
                 let later = terms.split_whitespace().any(|term| term == "later");
-                let birth = if later { Birth::Later } else { Birth::Now };
+                let birth = if later { SpawnTime::Later } else { SpawnTime::Now };
                 let term =
                     |name| terms.split_whitespace().find_map(|term| term.strip_prefix(name)).map(number);
                 let (turns, summed) = (term("turns=").map(|turns| turns as u32), term("summed="));

@@ -12,7 +12,7 @@ use spinney_kernel::rules::request::{Spawn, Start, Verb};
 use spinney_kernel::rules::{Decision, Input, InputKind, InputReply, Receipt};
 use spinney_kernel::world::World;
 
-use crate::fixture::{self, Birth, FixtureAgent, parse};
+use crate::fixture::{self, FixtureAgent, SpawnTime, parse};
 use crate::{render, script};
 
 /// A tree that a test drives.
@@ -76,7 +76,7 @@ impl Scenario {
     fn grown(self, plants: &[FixtureAgent], definition: Arc<Definition>) -> Self {
         let mut play = self;
         play.must(Start::new(definition));
-        for plant in plants.iter().skip(1).filter(|plant| plant.birth == Birth::Now) {
+        for plant in plants.iter().skip(1).filter(|plant| plant.birth == SpawnTime::Now) {
             let (name, parent) = (parse(&plant.name), plant.parent.as_deref().unwrap_or_default());
             play.must(Spawn {
                 id: Some(name),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use spinney_drivers::working_copies::{LeftNames, TakenCopy, UntakenFiles, WorkingCopy};
+use spinney_drivers::working_copies::{CopyTakeover, LeftNames, UntakenFiles, WorkingCopy};
 use spinney_host::control::steering::does_run;
 use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_host::home::working_copies::HomeCopies;
@@ -23,7 +23,7 @@ struct ChangesJson<'a> {
     repository: String,
     base: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    taken: Option<&'a TakenCopy>,
+    taken: Option<&'a CopyTakeover>,
     diff: &'a str,
     omitted_bytes: u64,
 }

@@ -7,7 +7,7 @@
 
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING};
 
-use super::ask::{Reached, WireMissed};
+use super::ask::{Reached, WireAttemptError};
 use super::other_answer;
 use crate::wire::{
     OnDelta, ReadAs, ServedFrom, StreamEnd, StreamReader, WireAnswer, WireFault, WireFaultKind, read_whole,
@@ -176,7 +176,11 @@ impl AnswerBody {
     ///
     /// # Errors
     /// If it is not a whole answer.
-    pub fn finish(self, end: BodyEnd, on_delta: &mut OnDelta<'_>) -> Result<WireAnswer, Box<WireMissed>> {
+    pub fn finish(
+        self,
+        end: BodyEnd,
+        on_delta: &mut OnDelta<'_>,
+    ) -> Result<WireAnswer, Box<WireAttemptError>> {
         let Self { read_as, head, form, .. } = self;
         let may_be_billed = read_as.served_from == ServedFrom::Provider;
         let reached = if may_be_billed { Reached::Sent } else { Reached::Refused };
@@ -209,18 +213,18 @@ impl AnswerBody {
                 match (fault, answer.end, end) {
                     (None, StreamEnd::Whole, _) => Ok(answer),
                     (Some(fault), end, _) => {
-                        Err(Box::new(WireMissed { fault, reached: Reached::after(end), answer }))
+                        Err(Box::new(WireAttemptError { fault, reached: Reached::after(end), answer }))
                     }
                     (None, _, BodyEnd::Clean) if is_other => {
                         Err(other(other_answer::text(&start, &read_as.secrets)))
                     }
                     (None, _, BodyEnd::Broken(fault)) => {
-                        Err(Box::new(WireMissed { fault, reached: Reached::Sent, answer }))
+                        Err(Box::new(WireAttemptError { fault, reached: Reached::Sent, answer }))
                     }
                     (None, _, BodyEnd::Clean) => {
                         let message = "the answer ended before its last event";
                         let fault = WireFault::new(WireFaultKind::Cut, message);
-                        Err(Box::new(WireMissed { fault, reached: Reached::Sent, answer }))
+                        Err(Box::new(WireAttemptError { fault, reached: Reached::Sent, answer }))
                     }
                 }
             }
@@ -228,8 +232,8 @@ impl AnswerBody {
     }
 }
 
-fn missed(reached: Reached, fault: WireFault) -> Box<WireMissed> {
-    Box::new(WireMissed { fault, reached, answer: WireAnswer::default() })
+fn missed(reached: Reached, fault: WireFault) -> Box<WireAttemptError> {
+    Box::new(WireAttemptError { fault, reached, answer: WireAnswer::default() })
 }
 
 fn too_large(bytes_max: usize) -> WireFault {

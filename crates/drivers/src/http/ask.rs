@@ -35,7 +35,7 @@ pub struct WireCall {
 
 /// An attempt that came to nothing, and what had come before.
 #[derive(Debug)]
-pub struct WireMissed {
+pub struct WireAttemptError {
     pub fault: WireFault,
     pub reached: Reached,
     /// As far as it came: what it used may be known in part.
@@ -93,7 +93,7 @@ impl HttpClient {
         &self,
         call: WireCall,
         on_delta: &mut SendDelta<'_>,
-    ) -> Result<WireAnswer, Box<WireMissed>> {
+    ) -> Result<WireAnswer, Box<WireAttemptError>> {
         let total = self.limits().total.min(CALL_MAX);
         let Ok(answered) = timeout(total, self.attempt(call, on_delta)).await else {
             let message = format!("the answer did not end within {} s", total.as_secs());
@@ -106,7 +106,7 @@ impl HttpClient {
         &self,
         call: WireCall,
         on_delta: &mut SendDelta<'_>,
-    ) -> Result<WireAnswer, Box<WireMissed>> {
+    ) -> Result<WireAnswer, Box<WireAttemptError>> {
         let secrets = call.secrets();
         let post = call.post(secrets.clone()).map_err(|fault| missed(Reached::NotSent, fault))?;
         let read_as = ReadAs {
@@ -145,8 +145,8 @@ const fn undivided_writes(marks: Option<CacheTime>) -> UndividedWrites {
     }
 }
 
-fn missed(reached: Reached, fault: WireFault) -> Box<WireMissed> {
-    Box::new(WireMissed { fault, reached, answer: WireAnswer::default() })
+fn missed(reached: Reached, fault: WireFault) -> Box<WireAttemptError> {
+    Box::new(WireAttemptError { fault, reached, answer: WireAnswer::default() })
 }
 
 /// How far a post came that brought no body.

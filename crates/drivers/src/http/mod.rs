@@ -14,7 +14,7 @@ mod post;
 
 pub use announcement::LastAnnouncement;
 pub use answer_body::{AnswerBody, AnswerHead, BodyEnd, BodyKind};
-pub use ask::{ModelKey, Reached, SendDelta, WireCall, WireMissed};
+pub use ask::{ModelKey, Reached, SendDelta, WireAttemptError, WireCall};
 pub use body::HttpBody;
 pub use client::{HttpClient, HttpSetupError, Proxies};
 pub use host_name::HostName;

@@ -6,7 +6,7 @@ use spinney_kernel::port::model::{AttemptError, ModelAnswer, StopReason};
 use spinney_kernel::primitives::{Fault, FaultKind};
 use spinney_kernel::record::ToolAsk;
 
-use crate::http::{Reached, WireMissed};
+use crate::http::{Reached, WireAttemptError};
 use crate::wire::{ServedFrom, WireAnswer, WireFault, WireFaultKind, WireStop, WireToolCall, WireUsage};
 
 /// A whole answer.
@@ -31,7 +31,7 @@ pub fn answered(answer: WireAnswer) -> Result<ModelAnswer, AttemptError> {
 
 /// An attempt without a whole answer.
 #[must_use]
-pub fn missed(missed: WireMissed, from: ServedFrom) -> AttemptError {
+pub fn missed(missed: WireAttemptError, from: ServedFrom) -> AttemptError {
     let used = match (missed.reached, from) {
         (Reached::NotSent, _) => Used::NOTHING,
         // A provider does not bill an error that it sends instead of an answer.

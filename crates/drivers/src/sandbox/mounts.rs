@@ -53,12 +53,12 @@ pub(super) fn enter(order: &BoxOrder) -> Result<(), Failed> {
     for (_, layer) in &layers {
         match layer {
             Layer::Shown(place) => place.show().during(BoxStep::Grant { index: place.index })?,
-            Layer::Cover(cover) => cover.mount().during(BoxStep::Covers)?,
+            Layer::Cover(cover) => cover.mount().during(BoxStep::SummaryRange)?,
         }
     }
     for (_, layer) in &layers {
         if let Layer::Cover(cover) = layer {
-            cover.close().during(BoxStep::Covers)?;
+            cover.close().during(BoxStep::SummaryRange)?;
         }
     }
     leave_old_root().during(BoxStep::Mounts)?;
@@ -193,15 +193,15 @@ fn covers(order: &BoxOrder) -> Result<Vec<Cover>, Failed> {
             // There is nothing to hide.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             found => {
-                let path = found.during(BoxStep::Covers)?;
-                let is_folder = fs::metadata(&path).during(BoxStep::Covers)?.is_dir();
+                let path = found.during(BoxStep::SummaryRange)?;
+                let is_folder = fs::metadata(&path).during(BoxStep::SummaryRange)?.is_dir();
                 let kind = if is_folder { CoverKind::HiddenFolder } else { CoverKind::HiddenFile };
                 covers.push(Cover { path, kind });
             }
         }
     }
     for path in &order.read_only {
-        let path = fs::canonicalize(path).during(BoxStep::Covers)?;
+        let path = fs::canonicalize(path).during(BoxStep::SummaryRange)?;
         covers.push(Cover { path, kind: CoverKind::ReadOnly });
     }
     Ok(covers)

@@ -19,7 +19,7 @@ pub enum BoxStep {
     /// The socket through which it may connect to granted hosts.
     Proxy,
     /// A path that should be hidden or read-only.
-    Covers,
+    SummaryRange,
     Rules,
     Session,
     Limits,
@@ -41,7 +41,7 @@ impl BoxStep {
         Self::Mounts,
         Self::Processes,
         Self::Loopback,
-        Self::Covers,
+        Self::SummaryRange,
         Self::Rules,
         Self::Session,
         Self::Limits,

@@ -61,7 +61,7 @@ fn guard(control: &OwnedFd) -> Result<BoxReport, Failed> {
         }
     }
     // Until everything in the box has ended.
-    let reserved = ReservedNames::make(&order.reserved).during(BoxStep::Covers)?;
+    let reserved = ReservedNames::make(&order.reserved).during(BoxStep::SummaryRange)?;
     order.read_only.extend(reserved.paths());
     let guard = Guard::start(control, &order, &stdin, network).during(BoxStep::Order)?;
     guard.follow(&order).during(BoxStep::Order)

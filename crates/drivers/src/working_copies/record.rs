@@ -38,12 +38,12 @@ pub(super) struct CopyRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) taken_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) taken: Option<TakenCopy>,
+    pub(super) taken: Option<CopyTakeover>,
 }
 
 /// A copy whose changes are in its repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TakenCopy {
+pub struct CopyTakeover {
     pub commit: CommitId,
     /// The branches in the repository; none if nothing was changed. The first has what the agent worked on last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

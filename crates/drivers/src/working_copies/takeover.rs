@@ -11,7 +11,7 @@ use super::commit_id::CommitId;
 use super::copy_lock::{CopyLock, CopyUse};
 use super::git::{COMMITTER, GitError};
 use super::ignore_rules;
-use super::record::{CopyRecord, TakenCopy, UntakenFiles, copy_folder, open_plain, read_bounded};
+use super::record::{CopyRecord, CopyTakeover, UntakenFiles, copy_folder, open_plain, read_bounded};
 use super::tips::{self, Tips};
 use crate::off_worker::off_worker;
 
@@ -50,7 +50,7 @@ echo "$commit" > "$GIT_DIR/commit"
 /// Why the changes of a copy are not in its repository. The copy stays as it is.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotTaken {
+pub enum TakeoverError {
     #[error("the copy cannot be used")]
     Folder(#[from] io::Error),
     #[error("{} does not know this working copy: its reference {reference} is missing", repository.display())]
@@ -75,7 +75,7 @@ pub(super) async fn take_over(
     record: &mut CopyRecord,
     boxes: Boxes<'_>,
     now_ms: u64,
-) -> Result<TakenCopy, NotTaken> {
+) -> Result<CopyTakeover, TakeoverError> {
     let _alone = CopyLock::take(agent, CopyUse::Alone).await?;
     // Another process may have taken it meanwhile.
     if let Some(newer) = CopyRecord::read(agent)? {
@@ -84,11 +84,11 @@ pub(super) async fn take_over(
     let reference = record.base_ref();
     if record.repository.read_ref(&reference).await?.as_ref() != Some(&record.base) {
         let repository = record.repository.path.clone();
-        return Err(NotTaken::Unknown { repository, reference });
+        return Err(TakeoverError::Unknown { repository, reference });
     }
     if !copy_folder(agent).symlink_metadata().is_ok_and(|found| found.is_dir()) {
         // It was never made, or a person removed it.
-        let nothing = TakenCopy {
+        let nothing = CopyTakeover {
             commit: record.base.clone(),
             branches: Vec::new(),
             left_out: UntakenFiles::default(),
@@ -118,7 +118,7 @@ pub(super) async fn pack(
     agent: &Path,
     record: &CopyRecord,
     now_ms: u64,
-) -> Result<Packed, NotTaken> {
+) -> Result<Packed, TakeoverError> {
     let copy = copy_folder(agent);
     let (at, like, git_dir) = (copy.clone(), record.base.clone(), record.repository.git_dir.clone());
     let place = git.written("");
@@ -160,7 +160,11 @@ pub(super) async fn pack(
 }
 
 /// Adds a pack to the repository and gives its commits branches.
-async fn place(git: &BoxedGit<'_>, record: &CopyRecord, packed: Packed) -> Result<TakenCopy, NotTaken> {
+async fn place(
+    git: &BoxedGit<'_>,
+    record: &CopyRecord,
+    packed: Packed,
+) -> Result<CopyTakeover, TakeoverError> {
     let Packed { commit, others, left_out } = packed;
     let repository = &record.repository;
     let mut branches = Vec::new();
@@ -180,5 +184,5 @@ async fn place(git: &BoxedGit<'_>, record: &CopyRecord, packed: Packed) -> Resul
             branches.push(repository.place(&name, 2, &other, None).await?);
         }
     }
-    Ok(TakenCopy { commit, branches, left_out })
+    Ok(CopyTakeover { commit, branches, left_out })
 }

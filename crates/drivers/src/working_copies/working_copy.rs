@@ -8,8 +8,8 @@ use spinney_kernel::primitives::{AgentId, TreeId};
 
 use super::boxed_git::{BoxedGit, Boxes};
 use super::commit_id::CommitId;
-use super::record::{CopyRecord, TakenCopy, copy_folder};
-use super::takeover::{NotTaken, pack, take_over};
+use super::record::{CopyRecord, CopyTakeover, copy_folder};
+use super::takeover::{TakeoverError, pack, take_over};
 use crate::sandbox::{BoxLauncher, BoxTierChoice};
 
 /// Of a difference so many bytes from its beginning and from its end are shown.
@@ -109,7 +109,7 @@ impl WorkingCopy {
 
     /// What was taken over last.
     #[must_use]
-    pub const fn taken(&self) -> Option<&TakenCopy> {
+    pub const fn taken(&self) -> Option<&CopyTakeover> {
         self.record.taken.as_ref()
     }
 
@@ -117,7 +117,11 @@ impl WorkingCopy {
     ///
     /// # Errors
     /// Why they are not taken. Then the copy stays as it is.
-    pub async fn take_over(&mut self, launcher: &BoxLauncher, now_ms: u64) -> Result<TakenCopy, NotTaken> {
+    pub async fn take_over(
+        &mut self,
+        launcher: &BoxLauncher,
+        now_ms: u64,
+    ) -> Result<CopyTakeover, TakeoverError> {
         let boxes = Boxes { launcher, tier: self.tier };
         take_over(&self.folder, &mut self.record, boxes, now_ms).await
     }
@@ -126,7 +130,7 @@ impl WorkingCopy {
     ///
     /// # Errors
     /// Why that cannot be said.
-    pub async fn diff(&self, launcher: &BoxLauncher, now_ms: u64) -> Result<CopyDiff, NotTaken> {
+    pub async fn diff(&self, launcher: &BoxLauncher, now_ms: u64) -> Result<CopyDiff, TakeoverError> {
         let boxes = Boxes { launcher, tier: self.tier };
         let place = format!(".unfinished-diff-{}", std::process::id());
         let repository = &self.record.repository;
@@ -143,7 +147,7 @@ impl WorkingCopy {
         let ended = match commit {
             Ok(commit) => {
                 let words = [self.base().as_str(), commit.as_str()];
-                git.start(DIFF, &words, DIFF_BYTES).await.map_err(NotTaken::from)
+                git.start(DIFF, &words, DIFF_BYTES).await.map_err(TakeoverError::from)
             }
             Err(error) => Err(error),
         };
@@ -164,7 +168,7 @@ impl WorkingCopy {
     ///
     /// # Errors
     /// If its reference cannot be removed.
-    pub async fn release(&self) -> Result<(), NotTaken> {
+    pub async fn release(&self) -> Result<(), TakeoverError> {
         let name = self.record.base_ref();
         match self.record.repository.read_ref(&name).await? {
             Some(_) => Ok(self.record.repository.remove_ref(&name).await?),

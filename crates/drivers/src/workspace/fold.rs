@@ -214,7 +214,7 @@ impl Steps {
             // An outside program has its own files.
             Event::CallAsked { work: Work::Model(model), .. } if model.outside.is_some() => return,
             Event::CallAsked { work: Work::Model(model), .. } => {
-                let name = if call.aim.is_turn() { ANSWER } else { SUMMARY };
+                let name = if call.purpose.is_turn() { ANSWER } else { SUMMARY };
                 tool(name, map(json!({ "model": model.model })))
             }
             Event::CallAsked { work: Work::Tool(work), .. } => tool(work.tool.as_str(), args(&work.args)),
@@ -234,19 +234,19 @@ impl Steps {
         outcome: &Outcome,
         now: Ended<'_>,
     ) -> Vec<StepChange> {
-        let OpenCall { agent, aim, note: Some(OpenStep { mut asked, said }), .. } = open else {
+        let OpenCall { agent, purpose, note: Some(OpenStep { mut asked, said }), .. } = open else {
             return Vec::new();
         };
         let agent = &agent;
         // What it was switched to, if it was.
-        if let Some(model) = aim.model() {
+        if let Some(model) = purpose.model() {
             asked.args = map(json!({ "model": model }));
         }
         // The tool that was approved is the step.
         if *outcome == Outcome::Approved {
             return Vec::new();
         }
-        if let (true, Outcome::Done { body, asks, .. }) = (aim.is_turn(), outcome) {
+        if let (true, Outcome::Done { body, asks, .. }) = (purpose.is_turn(), outcome) {
             let Some(life) = self.living.get_mut(agent) else { return Vec::new() };
             life.asks = asks.iter().map(ToolCallStep::from).collect();
             life.said = (!body.text.trim().is_empty() && !asks.is_empty()).then(|| remark(&body.text));
@@ -255,7 +255,7 @@ impl Steps {
             }
         }
         let (whole, mut changes) =
-            if aim.is_turn() { (Whole::Journal, Vec::new()) } else { self.offloaded(agent, outcome) };
+            if purpose.is_turn() { (Whole::Journal, Vec::new()) } else { self.offloaded(agent, outcome) };
         if !outcome.removed().is_empty() {
             changes.push(StepChange::Removed { agent: agent.clone(), files: outcome.removed().to_vec() });
         }

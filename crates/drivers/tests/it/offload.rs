@@ -10,7 +10,7 @@ use spinney_kernel::context::{Contexts, Message, Packet};
 use spinney_kernel::definition::WindowSpec;
 use spinney_kernel::primitives::{BlobHash, Seq, limit};
 use spinney_kernel::record::{Event, Outcome};
-use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
+use spinney_testkit::spinney::function_tool::{FunctionTool, RawCall};
 use spinney_testkit::{TestHome, definition};
 
 use crate::{Ran, files, names};
@@ -24,7 +24,7 @@ fn line(letter: &str, bytes: usize) -> String {
 
 /// A tool that returns as many bytes as it is asked for, of one letter.
 fn dump() -> FunctionTool {
-    FunctionTool::sync(|Untyped(attempt)| {
+    FunctionTool::sync(|RawCall(attempt)| {
         let args: serde_json::Value = serde_json::from_str(&attempt.args).unwrap_or_default();
         let bytes = args["bytes"].as_u64().unwrap_or_default();
         Ok::<_, String>(line(args["letter"].as_str().unwrap_or("x"), bytes as usize))

@@ -7,7 +7,7 @@ use serde_json::Value;
 use spinney_drivers::workspace::Step;
 use spinney_kernel::primitives::{BlobHash, Enclosure, IdError};
 use spinney_testkit::spinney::Shutdown;
-use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
+use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, RawCall};
 use spinney_testkit::{TestHome, definition};
 
 use crate::Ran;
@@ -327,7 +327,7 @@ async fn l10_each_step_has_the_nine_fields() {
 #[tokio::test(start_paused = true)]
 async fn a_step_contains_parts_by_reference() {
     let script = "rules: [ { when: { turn: 1 }, call: [ { tool: draw, args: {} } ] }, { say: done } ]";
-    let tool = FunctionTool::new(async |_: Untyped| {
+    let tool = FunctionTool::new(async |_: RawCall| {
         let chart = Enclosure::new("image/png".parse()?, "chart.png".parse()?, b"pixels".to_vec());
         Ok::<_, IdError>(Answered::new("Here it is.").with_parts([chart]))
     });

@@ -12,7 +12,7 @@ use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, Mode
 use spinney_kernel::primitives::{Actor, CallId, Time};
 use spinney_kernel::record::{Event, ToolAsk, Work};
 use spinney_kernel::world::TreeState;
-use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
+use spinney_testkit::spinney::function_tool::{FunctionTool, RawCall};
 use spinney_testkit::spinney::{Drivers, Home};
 use spinney_testkit::{TestHome, definition, recorded};
 
@@ -288,7 +288,7 @@ async fn overrun_is_zero_over_the_corpus_for_every_counter() {
         let description = "give back the text at a place!\n";
         let reader = Arc::new(Reader::new(tokenizer, counter));
         let all = texts.clone();
-        let echo = FunctionTool::sync(move |Untyped(attempt)| {
+        let echo = FunctionTool::sync(move |RawCall(attempt)| {
             let args: serde_json::Value = serde_json::from_str(&attempt.args).unwrap_or_default();
             let place = args["place"].as_u64().unwrap_or_default() as usize;
             all.get(place).cloned().ok_or("no such place")
@@ -363,7 +363,7 @@ const WINDOW: u64 = 6_000;
 /// An agent on a model without a public tokenizer reads these texts, one after the other, for many turns.
 async fn read_in_a_window(tokenizer: Tokenizer, texts: Vec<String>) -> Vec<Judged> {
     let reader = Arc::new(Reader { texts: texts.clone(), ..Reader::new(tokenizer, Tokenizer::Bytes) });
-    let echo = FunctionTool::sync(move |Untyped(attempt)| {
+    let echo = FunctionTool::sync(move |RawCall(attempt)| {
         let args: serde_json::Value = serde_json::from_str(&attempt.args).unwrap_or_default();
         let place = args["place"].as_u64().unwrap_or_default() as usize;
         texts.get(place).cloned().ok_or("no such place")

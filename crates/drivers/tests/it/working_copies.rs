@@ -13,7 +13,7 @@ use spinney_drivers::commands::{BoxPermissions, Commands};
 use spinney_drivers::files::{FileTool, Files};
 use spinney_drivers::sandbox::{BoxLauncher, BoxTierChoice};
 use spinney_drivers::working_copies::{
-    CopyDiff, NotTaken, Repository, RepositoryError, TakenCopy, WorkingCopy, WorkingCopyGate,
+    CopyDiff, CopyTakeover, Repository, RepositoryError, TakeoverError, WorkingCopy, WorkingCopyGate,
 };
 use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::context::Origin;
@@ -133,11 +133,11 @@ impl Scene {
         copy.with_tier(self.tier)
     }
 
-    async fn try_take(&self) -> Result<TakenCopy, NotTaken> {
+    async fn try_take(&self) -> Result<CopyTakeover, TakeoverError> {
         self.found().take_over(&self.launcher, NOW).await
     }
 
-    async fn take(&self) -> TakenCopy {
+    async fn take(&self) -> CopyTakeover {
         self.try_take().await.unwrap()
     }
 
@@ -491,11 +491,11 @@ async fn g27_a_copy_that_cannot_be_taken_over_stays() {
     let scene = Scene::new(BoxTierChoice::Best).await;
     scene.done("echo mine > mine && git add -A && git commit -qm mine && rm -rf .git/objects/??").await;
     let broken = scene.try_take().await.unwrap_err();
-    assert!(matches!(broken, NotTaken::Boxed(_)), "{broken}");
+    assert!(matches!(broken, TakeoverError::Boxed(_)), "{broken}");
     assert!(scene.copy().join("mine").exists());
     git(&scene.repo(), &["update-ref", "-d", &format!("refs/spinney/base/{TREE}/coder")]);
     let unknown = scene.try_take().await.unwrap_err();
-    assert!(matches!(unknown, NotTaken::Unknown { .. }), "{unknown}");
+    assert!(matches!(unknown, TakeoverError::Unknown { .. }), "{unknown}");
     fs::rename(scene.repo(), scene.place.path().join("gone")).unwrap();
     assert!(scene.try_take().await.is_err());
     assert!(scene.copy().join("mine").exists());
@@ -622,7 +622,10 @@ async fn g27_hostile_objects_are_refused_and_the_copy_stays() {
         "printf '[submodule \"s\"]\\n\\tpath = s\\n\\turl = a\\n\\tupdate = !touch /tmp/x\\n' > .gitmodules";
     scene.done(modules).await;
     let refused = scene.try_take().await.unwrap_err();
-    assert!(matches!(refused, NotTaken::Git(_)) && refused.to_string().contains("index-pack"), "{refused}");
+    assert!(
+        matches!(refused, TakeoverError::Git(_)) && refused.to_string().contains("index-pack"),
+        "{refused}"
+    );
     assert_eq!(git(&scene.repo(), &["branch", "--list"]).trim(), "* main");
     assert_eq!(scene.settled(), before);
     scene.done("rm .gitmodules; echo fine > fine").await;

@@ -23,7 +23,7 @@ use crate::own_drivers::OwnDrivers;
 use crate::prepared::{PrepareError, StartRequest};
 use crate::tree_file::folders::{given_grants, grant};
 use crate::tree_file::overrides::GivenValues;
-use crate::tree_file::source::{self, Examined, Keys, TreeSource};
+use crate::tree_file::source::{self, ExaminedFile, Keys, TreeSource};
 use crate::tree_file::{low_prices, problems};
 use crate::trust::allowed_hosts::AllowedHosts;
 use crate::trust::boxes::{AllowedBoxes, BoxNeeds};
@@ -91,7 +91,8 @@ impl CheckedFile {
         let defaults = Defaults::of_tree_file(file).map_err(PrepareError::from)?;
         let user = Variables::read(&defaults.configuration).map_err(PrepareError::from)?;
         let examined = source::examine(file, home, request.scripts, Keys::Optional, &user, own);
-        let Examined { mut problems, texts, source, can_start, .. } = examined.map_err(PrepareError::from)?;
+        let ExaminedFile { mut problems, texts, source, can_start, .. } =
+            examined.map_err(PrepareError::from)?;
         let granted = given_grants(&given.folders, home).map_err(PrepareError::from)?;
         let mut outline = None;
         if let Some(source) = &source {

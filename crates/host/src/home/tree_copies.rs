@@ -170,7 +170,7 @@ pub enum ChangedCopy {
 
 /// Why the models of a stored tree cannot be called.
 #[derive(Debug, thiserror::Error)]
-pub enum KeptDriversError {
+pub enum StoredDriversError {
     /// A key is missing, or the file is wrong.
     #[error(transparent)]
     File(#[from] FileError),
@@ -207,12 +207,12 @@ pub struct CalledFile {
 
 impl ResumeSource {
     /// The models and tools of the tree. A model that its provider answered needs its key again.
-    pub fn drivers(self, user: &Variables) -> Result<Drivers, KeptDriversError> {
+    pub fn drivers(self, user: &Variables) -> Result<Drivers, StoredDriversError> {
         self.drivers_beside(user, &OwnDrivers::default())
     }
 
     /// The same in a program that brings some of its models itself.
-    pub fn drivers_beside(self, user: &Variables, own: &OwnDrivers) -> Result<Drivers, KeptDriversError> {
+    pub fn drivers_beside(self, user: &Variables, own: &OwnDrivers) -> Result<Drivers, StoredDriversError> {
         let Some(CalledFile { file, models, .. }) = self.called else { return Ok(self.drivers) };
         let models: Vec<ModelName> = models.into_iter().filter(|model| !own.has_model(model)).collect();
         let (drivers, errors) = providers::with_models(self.drivers, &file, &models, user)?;

@@ -9,7 +9,7 @@ use spinney::Tree;
 use spinney::bus::{TracedEvent, Watch, Watcher};
 use spinney::clock::{Clock as _, SystemClock};
 use spinney_drivers::sandbox::{BoxLauncher, BoxRefusal, can_guard_boxes};
-use spinney_drivers::working_copies::{CopyDiff, NotTaken, TakenCopy, WorkingCopy};
+use spinney_drivers::working_copies::{CopyDiff, CopyTakeover, TakeoverError, WorkingCopy};
 use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::primitives::{AgentId, Seq, TreeId};
 use spinney_kernel::record::Event;
@@ -37,7 +37,7 @@ pub enum CopyError {
     Home(#[from] io::Error),
     /// Git did not do it.
     #[error(transparent)]
-    NotTaken(#[from] NotTaken),
+    TakeoverError(#[from] TakeoverError),
 }
 
 /// Works on the copies of one home. Boxes are tried when the first one is needed.
@@ -65,7 +65,7 @@ impl HomeCopies {
     ///
     /// # Errors
     /// Why not. Then the copy stays.
-    pub async fn take_over(&self, copy: &mut WorkingCopy) -> Result<TakenCopy, CopyError> {
+    pub async fn take_over(&self, copy: &mut WorkingCopy) -> Result<CopyTakeover, CopyError> {
         Ok(copy.take_over(self.launcher().await?, now_ms()).await?)
     }
 

@@ -160,7 +160,7 @@ pub enum Keys {
 }
 
 /// A tree file and everything that is wrong with it and its scripts.
-pub struct Examined {
+pub struct ExaminedFile {
     /// What is wrong, or worth a word.
     pub problems: Vec<FileProblem>,
     /// The texts that problems refer to, by the names that they use.
@@ -173,7 +173,7 @@ pub struct Examined {
     lacks_only_keys: bool,
 }
 
-impl Examined {
+impl ExaminedFile {
     fn is_wrong(&self) -> bool {
         self.problems.iter().any(|problem| problem.severity == Severity::Error)
     }
@@ -208,12 +208,12 @@ pub fn examine(
     keys: Keys,
     user: &Variables,
     own: &OwnDrivers,
-) -> Result<Examined, SourceError> {
+) -> Result<ExaminedFile, SourceError> {
     let text = tree_text(path)?;
     let (file, FileErrors { errors }) = TreeFile::parse_partly(&text.name, &text.text, &Catalog::default());
     let problems = errors.into_iter().map(FileProblem::error).collect();
     let (can_start, lacks_only_keys) = (false, false);
-    let mut examined = Examined { problems, texts: Vec::new(), source: None, can_start, lacks_only_keys };
+    let mut examined = ExaminedFile { problems, texts: Vec::new(), source: None, can_start, lacks_only_keys };
     if let Some(mut file) = file {
         let folder = path.parent().unwrap_or(Path::new(""));
         let unresolved = file.resolve_working_copies(&|text| repository(folder, text));
@@ -251,7 +251,7 @@ fn find_scripts(
     folder: &Path,
     allowed: Scripts,
     (user, own): (&Variables, &OwnDrivers),
-    examined: &mut Examined,
+    examined: &mut ExaminedFile,
 ) -> FoundScripts {
     let mut found = FoundScripts::default();
     let started = Reach::new(&file.definition).pruned(file.definition.clone());
@@ -304,7 +304,7 @@ fn find_scripts(
     found
 }
 
-impl Examined {
+impl ExaminedFile {
     /// Checks what the file and its scripts say of each other. It is a source if nothing is wrong.
     fn finish(
         &mut self,

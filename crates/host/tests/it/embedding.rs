@@ -122,7 +122,7 @@ async fn each_tree_is_resumed_with_its_own_files_in_another_process() {
     let tool = |calls: &Arc<AtomicU32>, hangs: bool| {
         let calls = Arc::clone(calls);
         Arc::new(
-            FunctionTool::new(move |_: Untyped| {
+            FunctionTool::new(move |_: RawCall| {
                 calls.fetch_add(1, Ordering::Relaxed);
                 async move {
                     if hangs {

@@ -11,7 +11,7 @@ use super::{Message, Offloaded, Origin, SharedAs};
 use crate::budget::{Amounts, Ceilings};
 use crate::context::offload::{Offloads, Whole};
 use crate::primitives::{AgentId, Body, Seq};
-use crate::record::{Attachment, Covers, Cut, Span, ToolAsk};
+use crate::record::{Attachment, Cut, Span, SummaryRange, ToolAsk};
 use crate::window::{Inbox, MessageList, ShareTo};
 
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ impl Context {
 
     /// Drops what was decided and adds a digest after the first message: a summary if there is one, and lines for the
     /// rest.
-    pub(super) fn cut(&mut self, cut: &Cut, summary: Option<(&Covers, &Body)>) {
+    pub(super) fn cut(&mut self, cut: &Cut, summary: Option<(&SummaryRange, &Body)>) {
         let mut folded = match self.list.folded().map(AsRef::as_ref) {
             Some(Message::Folded(folded)) => folded.as_ref().clone(),
             Some(_) | None => Folded::default(),

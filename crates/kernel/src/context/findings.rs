@@ -116,11 +116,11 @@ impl Findings {
 
     /// What is missing, in a line: how many have ended, whether that is enough, which ones still run, and what to do.
     #[must_use]
-    pub fn text(&self, is_late: Late) -> String {
+    pub fn text(&self, is_late: TimedOut) -> String {
         self.text_under(is_late, RULES)
     }
 
-    pub(crate) fn text_under(&self, is_late: Late, rules: u32) -> String {
+    pub(crate) fn text_under(&self, is_late: TimedOut, rules: u32) -> String {
         let (ended, asked) = (self.findings.len(), self.asked());
         let agree = match (self.need, self.is_had()) {
             (WaitNeed::Majority, true) => "; more than half agree",
@@ -128,7 +128,7 @@ impl Findings {
             (WaitNeed::First(_), false) => TOO_FEW.under(rules),
             (WaitNeed::All | WaitNeed::Any, _) | (WaitNeed::First(_), true) => "",
         };
-        let late = if is_late == Late::Yes { "partial, time is up: " } else { "" };
+        let late = if is_late == TimedOut::Yes { "partial, time is up: " } else { "" };
         let missing: Vec<&str> = self.missing.iter().map(AgentId::as_str).collect();
         let running = match missing.as_slice() {
             [] => String::new(),
@@ -147,7 +147,7 @@ impl Findings {
 
 /// Whether the wait timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Late {
+pub enum TimedOut {
     No,
     Yes,
 }

@@ -14,7 +14,7 @@ use super::brief::{Briefs, Own, System};
 use super::message::{SharedAs, Texts, task_last};
 use super::summary::Summarising;
 use super::text::{clamp_text, heard, outcome_text, repeats_text};
-use super::{Aim, Attachments, Message, OpenCall, OpenCalls, Origin, Packet, SharedValues, offload};
+use super::{Attachments, CallPurpose, Message, OpenCall, OpenCalls, Origin, Packet, SharedValues, offload};
 use crate::budget::Amounts;
 use crate::context::offload::Whole;
 use crate::definition::Definition;
@@ -357,27 +357,27 @@ impl Contexts {
     }
 
     fn call_ended(&mut self, call: OpenCall, outcome: &Outcome) {
-        let OpenCall { agent, aim, ask, is_void: false, .. } = call else { return };
+        let OpenCall { agent, purpose, ask, is_void: false, .. } = call else { return };
         self.last_calls.remove(&agent);
-        match &aim {
+        match &purpose {
             // An outside program has its own context.
-            Aim::Outside(_) => return,
-            Aim::Turn(_) => {
+            CallPurpose::Outside(_) => return,
+            CallPurpose::Turn(_) => {
                 return self.take_said(&agent, outcome.said(TurnKind::Ordinary, self.briefs.rules()));
             }
-            Aim::LastTurn(_) => {
+            CallPurpose::LastTurn(_) => {
                 return self.take_said(&agent, outcome.said(TurnKind::Last, self.briefs.rules()));
             }
-            Aim::Summary(_) => {
+            CallPurpose::Summary(_) => {
                 let summarising = self.summaries.get_mut(&agent);
                 if let (Some(summarising), Outcome::Done { body, .. }) = (summarising, outcome) {
                     summarising.body = Some(body.clone());
                 }
                 return;
             }
-            Aim::Tool(_) | Aim::Child | Aim::Wait(_) | Aim::Question => {}
+            CallPurpose::Tool(_) | CallPurpose::Child | CallPurpose::Wait(_) | CallPurpose::Question => {}
         }
-        let wait = if let Aim::Wait(wait) = &aim { Some(wait.as_ref()) } else { None };
+        let wait = if let CallPurpose::Wait(wait) = &purpose { Some(wait.as_ref()) } else { None };
         let returned = self.returned(&agent, wait, outcome);
         let Some(context) = self.agents.get_mut(&agent) else { return };
         let message = if let Outcome::Message { seq } = outcome { context.taken(*seq) } else { None };

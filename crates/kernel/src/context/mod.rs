@@ -28,12 +28,12 @@ pub(crate) use builtin_args::{
 };
 pub use facts::Facts;
 pub(crate) use facts::facts_tokens;
-pub use findings::{Finding, Findings, Late, Source};
+pub use findings::{Finding, Findings, Source, TimedOut};
 pub use fold::{ContextSnapshot, Contexts, End, Places};
 pub use folded::Folded;
 pub use frame::Frame;
 pub use message::{Message, Offloaded, Origin, Packet, SharedAs};
-pub use open_calls::{Aim, OpenCall, OpenCalls};
+pub use open_calls::{CallPurpose, OpenCall, OpenCalls};
 pub use shared::{SharedText, SharedValue, SharedValues};
 pub(crate) use summary::summary_tokens;
 pub(crate) use text::{

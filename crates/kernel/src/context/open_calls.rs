@@ -15,7 +15,7 @@ pub struct OpenCalls<N = ()> {
 #[derive(Clone, Debug)]
 pub struct OpenCall<N = ()> {
     pub agent: AgentId,
-    pub aim: Aim,
+    pub purpose: CallPurpose,
     /// The index of the tool call in its agent's last answer, from 0.
     pub ask: Option<u32>,
     /// Whether its agent was rolled back since, so its result is discarded.
@@ -24,7 +24,7 @@ pub struct OpenCall<N = ()> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Aim {
+pub enum CallPurpose {
     Turn(ModelName),
     /// The agent's last turn, without tools.
     LastTurn(ModelName),
@@ -41,7 +41,7 @@ pub enum Aim {
     Question,
 }
 
-impl Aim {
+impl CallPurpose {
     fn from_work(work: &Work) -> Self {
         match work {
             Work::Model(work) if work.summary.is_some() => Self::Summary(work.model.clone()),
@@ -87,21 +87,21 @@ impl<N> Default for OpenCalls<N> {
 impl<N: Default> OpenCalls<N> {
     /// Records what an event opens or changes, and returns the call that it opens. Call it before using the event.
     pub fn enter(&mut self, event: &Event) -> Option<&mut OpenCall<N>> {
-        let (call, agent, aim, ask) = match event {
+        let (call, agent, purpose, ask) = match event {
             Event::AgentSpawned(spawned) => {
                 let Attachment::Call { call, ask } = spawned.attachment else { return None };
-                (call, spawned.parent.as_ref()?, Aim::Child, ask)
+                (call, spawned.parent.as_ref()?, CallPurpose::Child, ask)
             }
             Event::CallAsked { call, agent, work } => {
                 let ask = if let Work::Tool(work) = work { work.ask } else { None };
-                (*call, agent, Aim::from_work(work), ask)
+                (*call, agent, CallPurpose::from_work(work), ask)
             }
             Event::WaitStarted { call, agent, wait, ask, .. } => {
-                (*call, agent, Aim::Wait(Box::new(wait.clone())), *ask)
+                (*call, agent, CallPurpose::Wait(Box::new(wait.clone())), *ask)
             }
-            Event::QuestionAsked { call, agent, ask, .. } => (*call, agent, Aim::Question, *ask),
+            Event::QuestionAsked { call, agent, ask, .. } => (*call, agent, CallPurpose::Question, *ask),
             Event::CallSwitched { call, model, .. } => {
-                self.calls.get_mut(call)?.aim.switch(model);
+                self.calls.get_mut(call)?.purpose.switch(model);
                 return None;
             }
             Event::ContextRestored(restored) => {
@@ -110,7 +110,7 @@ impl<N: Default> OpenCalls<N> {
             }
             _ => return None,
         };
-        let open = OpenCall { agent: agent.clone(), aim, ask, is_void: false, note: N::default() };
+        let open = OpenCall { agent: agent.clone(), purpose, ask, is_void: false, note: N::default() };
         self.calls.insert(call, open);
         self.calls.get_mut(&call)
     }

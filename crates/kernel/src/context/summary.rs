@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::agent_context::Context;
 use super::{Message, Packet};
 use crate::primitives::{Body, TokenCount, limit};
-use crate::record::{Covers, ModelCall, Span};
+use crate::record::{ModelCall, Span, SummaryRange};
 
 /// The text before and after the number of characters in the request. Every hold counts this text, so changing it
 /// changes the rules.
@@ -18,14 +18,14 @@ const DIGITS: usize = 20;
 
 #[derive(Clone, Debug)]
 pub(super) struct Summarising {
-    pub(super) covers: Covers,
+    pub(super) covers: SummaryRange,
     /// The same at every attempt, whatever arrives meanwhile.
     messages: Arc<Vec<Arc<Message>>>,
     pub(super) body: Option<Body>,
 }
 
 impl Summarising {
-    pub(super) fn new(context: &Context, work: &ModelCall, covers: &Covers) -> Self {
+    pub(super) fn new(context: &Context, work: &ModelCall, covers: &SummaryRange) -> Self {
         let list = &context.list;
         let first = list.all().iter().take(1);
         let before = list.folded();

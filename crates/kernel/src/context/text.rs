@@ -1,7 +1,7 @@
 //! How a call's end is written as a tool result for the model.
 
 use crate::context::offload::Whole;
-use crate::context::{Finding, Findings, Late, offload};
+use crate::context::{Finding, Findings, TimedOut, offload};
 use crate::primitives::{AgentId, Body, Envelope, FaultKind, Reworded, TokenCount, cut, limit};
 use crate::record::{ChildEnd, Exit, ExitKind, Outcome, Sources, ToolAsk, WaitFor, WaitNeed};
 
@@ -63,12 +63,16 @@ pub(crate) fn wait_text(
     need: WaitNeed,
     sources: Sources,
     findings: Vec<Finding>,
-    late: Late,
+    late: TimedOut,
     rules: u32,
 ) -> String {
     let findings = Findings::new(need, agents, findings);
     let mut texts = Vec::new();
-    if late == Late::Yes || !findings.missing.is_empty() || !findings.is_had() || need == WaitNeed::Majority {
+    if late == TimedOut::Yes
+        || !findings.missing.is_empty()
+        || !findings.is_had()
+        || need == WaitNeed::Majority
+    {
         texts.push(findings.text_under(late, rules));
     }
     match findings.findings.as_slice() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Aim, OpenCalls};
+use super::{CallPurpose, OpenCalls};
 use crate::definition::Tags;
 use crate::primitives::{
     Actor, AgentId, CallId, Correlation, Envelope, Fault, MessageKind, ModelName, ThreadId, Time, Topic,
@@ -149,7 +149,7 @@ impl Trace {
             }
             (Event::CallSwitched { .. }, Some(call)) => {
                 let fault = call.note.fault.take().map(|fault| *fault);
-                call.aim.model().map(|from| Arc::new(Switch { from: from.clone(), fault }))
+                call.purpose.model().map(|from| Arc::new(Switch { from: from.clone(), fault }))
             }
             _ => None,
         };
@@ -191,12 +191,12 @@ impl Trace {
 
     fn kind_of_call(&self, call: CallId, is_end: bool) -> Kind {
         let open = self.calls.find(call);
-        let topic = match open.map(|open| &open.aim) {
-            Some(Aim::Turn(_) | Aim::LastTurn(_) | Aim::Outside(_)) => "model.call",
-            Some(Aim::Summary(_)) => "model.summary",
-            Some(Aim::Tool(_)) => "tool.call",
-            Some(Aim::Child | Aim::Wait(_)) | None => "agent.wait",
-            Some(Aim::Question) => "agent.question",
+        let topic = match open.map(|open| &open.purpose) {
+            Some(CallPurpose::Turn(_) | CallPurpose::LastTurn(_) | CallPurpose::Outside(_)) => "model.call",
+            Some(CallPurpose::Summary(_)) => "model.summary",
+            Some(CallPurpose::Tool(_)) => "tool.call",
+            Some(CallPurpose::Child | CallPurpose::Wait(_)) | None => "agent.wait",
+            Some(CallPurpose::Question) => "agent.question",
         };
         let agent = open.map(|open| open.agent.clone());
         let (since, correlation) = (open.map(|open| open.note.since), Some(Correlation::of_call(call)));

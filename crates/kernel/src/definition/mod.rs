@@ -53,7 +53,7 @@ pub use literals::{
 };
 pub use model_provider::ModelProvider;
 pub use network::Network;
-pub use output_schema::{Mismatch, MismatchKind, OutputSchema, Wrong};
+pub use output_schema::{FieldMismatch, Mismatch, MismatchKind, OutputSchema};
 pub use rate_limit::RateLimit;
 pub use refusal::Refusal;
 pub(crate) use refusal::{check_said, check_text};

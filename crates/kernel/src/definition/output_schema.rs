@@ -100,7 +100,7 @@ fn bad(reason: &str) -> Refusal {
 pub struct Mismatch {
     pub kind: MismatchKind,
     /// The first few mismatches.
-    pub wrong: Vec<Wrong>,
+    pub wrong: Vec<FieldMismatch>,
     /// The number of mismatches not listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u32,
@@ -122,7 +122,7 @@ pub enum MismatchKind {
 /// One mismatch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wrong {
+pub struct FieldMismatch {
     /// A JSON Pointer into the answer, or into the schema if that is invalid. Empty for the whole.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
@@ -133,23 +133,24 @@ impl Mismatch {
     /// A mismatch of the whole answer.
     #[must_use]
     pub fn whole(kind: MismatchKind, expected: impl Into<String>) -> Self {
-        Self { kind, wrong: vec![Wrong { path: String::new(), expected: expected.into() }], more: 0 }
+        Self { kind, wrong: vec![FieldMismatch { path: String::new(), expected: expected.into() }], more: 0 }
     }
 
     /// Cut to the journal's limits: reports cannot be refused, so they are cut.
     pub(crate) fn bounded(&self) -> Self {
-        let bounded = |wrong: &Wrong| Wrong {
+        let bounded = |wrong: &FieldMismatch| FieldMismatch {
             path: cut(&wrong.path, limit::NAME_BYTES_MAX),
             expected: cut(&wrong.expected, limit::MISMATCH_BYTES_MAX),
         };
-        let wrong: Vec<Wrong> = self.wrong.iter().take(limit::MISMATCHES_SHOWN_MAX).map(bounded).collect();
+        let wrong: Vec<FieldMismatch> =
+            self.wrong.iter().take(limit::MISMATCHES_SHOWN_MAX).map(bounded).collect();
         let left = u32::try_from(self.wrong.len() - wrong.len()).unwrap_or(u32::MAX);
         Self { kind: self.kind, more: self.more.saturating_add(left), wrong }
     }
 
     #[must_use]
     pub fn describe(&self) -> String {
-        let one = |wrong: &Wrong| match wrong.path.as_str() {
+        let one = |wrong: &FieldMismatch| match wrong.path.as_str() {
             "" => wrong.expected.clone(),
             path => format!("at {path}: {}", wrong.expected),
         };

@@ -13,7 +13,7 @@ pub struct Cut {
     pub drop: Vec<Span>,
     /// Messages that stay, but whose images become placeholders.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub blank: Vec<Blank>,
+    pub blank: Vec<ImageCut>,
     /// The most tokens of the digest of left-out messages.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub folded: u32,
@@ -31,7 +31,7 @@ pub struct Shortened {
 /// Turns the oldest images of a message into placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Blank {
+pub struct ImageCut {
     /// The message's position among those that stay.
     pub at: u32,
     pub images: u8,

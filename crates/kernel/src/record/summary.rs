@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The messages that a call summarizes. Marks a model call that is not a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Covers {
+pub struct SummaryRange {
     /// Runs of messages in the window, in order; all of them were read.
     pub spans: Vec<Span>,
     /// The most tokens of the digest of left-out messages, which contains the summary.
@@ -21,12 +21,12 @@ pub enum Summary {
     /// The summary in this event, and lines for what it does not cover.
     By(Seq),
     /// Lines, because there is no summary.
-    Not(Unsummed),
+    Not(NoSummary),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unsummed {
+pub enum NoSummary {
     /// What is left of the budget is for the turn.
     Budget,
     /// The packet that requests it, or the summary itself, does not fit the window.
@@ -47,7 +47,7 @@ pub enum Unsummed {
     Changed,
 }
 
-impl Unsummed {
+impl NoSummary {
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl Unsummed {
     }
 }
 
-impl Covers {
+impl SummaryRange {
     #[must_use]
     pub fn room(&self) -> u64 {
         u64::from(self.folded).saturating_sub(limit::SUMMARY_AROUND_TOKENS)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{CacheWrites, Ceilings};
 use crate::definition::OnLost;
 use crate::primitives::{AgentId, Body, ModelName, ToolName};
-use crate::record::{Covers, ToolAsk, WaitNeed, WrapUpCall, WrapUpReason};
+use crate::record::{SummaryRange, ToolAsk, WaitNeed, WrapUpCall, WrapUpReason};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -35,7 +35,7 @@ pub struct ModelCall {
     pub output_cap: u64,
     /// The messages to summarize, if it is not a turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<Box<Covers>>,
+    pub summary: Option<Box<SummaryRange>>,
     /// What the agent had left at that moment, if its packet shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<Box<Ceilings>>,

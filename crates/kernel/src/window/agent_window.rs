@@ -43,7 +43,7 @@ struct RareParts {
 
 /// What an agent shares with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
+pub enum SharedContent {
     Context,
     /// Also its first message.
     Briefing,
@@ -207,7 +207,7 @@ impl Window {
     /// What can still be shared with another agent: context messages that it does not have, and for a briefing the
     /// first message.
     #[must_use]
-    pub fn news(&self, for_whom: &Self, from: &AgentId, news: News) -> Vec<Span> {
+    pub fn news(&self, for_whom: &Self, from: &AgentId, news: SharedContent) -> Vec<Span> {
         let teller = for_whom.teller(from).map(|(_, teller)| teller);
         let (known, knows_system) = teller.map_or((0, false), |teller| (teller.contexts, teller.system));
         let kept = self.headers().iter().filter(|header| header.is_own_context()).count() as u32;
@@ -216,8 +216,11 @@ impl Window {
         let mut spans = Vec::new();
         for (place, header) in (0..).zip(self.headers()) {
             let is_own = header.is_own_context();
-            let is_news =
-                if place == 0 { news == News::Briefing && !knows_system } else { is_own && skip == 0 };
+            let is_news = if place == 0 {
+                news == SharedContent::Briefing && !knows_system
+            } else {
+                is_own && skip == 0
+            };
             skip = skip.saturating_sub(u32::from(is_own));
             if is_news {
                 Span::join(&mut spans, place, place + 1);

@@ -13,7 +13,7 @@ mod size;
 mod summary;
 mod trim;
 
-pub use agent_window::{News, Window};
+pub use agent_window::{SharedContent, Window};
 pub use inbox::Inbox;
 pub(crate) use kept_children::KeptChildren;
 pub(crate) use list::{ListKind, ListStore, Listed, MessageList, ShareTo};

@@ -1,7 +1,7 @@
 //! A summary that an agent's own model writes of what leaves its window: what it covers, how it ended, and whether it
 //! may replace a cut.
 
-pub(super) use crate::record::{Covers, Summary, Unsummed};
+pub(super) use crate::record::{NoSummary, Summary, SummaryRange};
 
 use super::Window;
 use super::trim::units;
@@ -36,10 +36,10 @@ impl Draft {
         let goes = |place: usize| u32::try_from(place).is_ok_and(|place| cut.drops(place));
         match self.end {
             Some(Summary::By(_)) if self.spans.is_empty() || !Span::places(&self.spans).all(goes) => {
-                Summary::Not(Unsummed::Changed)
+                Summary::Not(NoSummary::Changed)
             }
             Some(end) => end,
-            None => Summary::Not(Unsummed::Cancelled),
+            None => Summary::Not(NoSummary::Cancelled),
         }
     }
 }
@@ -47,18 +47,18 @@ impl Draft {
 /// The result of a summary call; `seq` is the event of its end.
 pub(crate) fn came_to(outcome: &Outcome, seq: Seq) -> Summary {
     match outcome {
-        Outcome::Done { asks, .. } if !asks.is_empty() => Summary::Not(Unsummed::Tools),
-        Outcome::Done { body, .. } if body.text.trim().is_empty() => Summary::Not(Unsummed::Empty),
+        Outcome::Done { asks, .. } if !asks.is_empty() => Summary::Not(NoSummary::Tools),
+        Outcome::Done { body, .. } if body.text.trim().is_empty() => Summary::Not(NoSummary::Empty),
         Outcome::Done { .. } => Summary::By(seq),
-        Outcome::Refused { .. } => Summary::Not(Unsummed::Refused),
-        Outcome::Lost => Summary::Not(Unsummed::Lost),
-        Outcome::Cancelled => Summary::Not(Unsummed::Cancelled),
+        Outcome::Refused { .. } => Summary::Not(NoSummary::Refused),
+        Outcome::Lost => Summary::Not(NoSummary::Lost),
+        Outcome::Cancelled => Summary::Not(NoSummary::Cancelled),
         Outcome::Failed { .. }
         | Outcome::Answered { .. }
         | Outcome::Approved
         | Outcome::Children { .. }
         | Outcome::Message { .. }
-        | Outcome::Expired { .. } => Summary::Not(Unsummed::Failed),
+        | Outcome::Expired { .. } => Summary::Not(NoSummary::Failed),
     }
 }
 
@@ -66,7 +66,12 @@ pub(crate) fn came_to(outcome: &Outcome, seq: Seq) -> Summary {
 /// message, the existing digest, the oldest dropped messages, and `asking` tokens for the request. A message that
 /// asks for tools keeps its results, and unread messages are not covered. `None` if nothing fits.
 #[must_use]
-pub fn covers(window: &Window, cut: &Cut, size: u64, asking: TokenCount) -> Option<(Covers, TokenCount)> {
+pub fn covers(
+    window: &Window,
+    cut: &Cut,
+    size: u64,
+    asking: TokenCount,
+) -> Option<(SummaryRange, TokenCount)> {
     let headers = window.headers();
     let is_kept = |place: usize| place == 0 || place == 1 && headers[1].tie == Tie::Folded;
     let always = headers.iter().enumerate().filter(|(place, _)| is_kept(*place));
@@ -81,5 +86,6 @@ pub fn covers(window: &Window, cut: &Cut, size: u64, asking: TokenCount) -> Opti
             Span::join(&mut spans, places.start as u32, places.end as u32);
         }
     }
-    (!spans.is_empty() && tokens.estimate() <= size).then_some((Covers { spans, folded: cut.folded }, tokens))
+    (!spans.is_empty() && tokens.estimate() <= size)
+        .then_some((SummaryRange { spans, folded: cut.folded }, tokens))
 }

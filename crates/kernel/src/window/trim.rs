@@ -2,7 +2,7 @@
 //! least important first, and the oldest within it. Trimming goes down to 80 %, so the next packets keep an
 //! identical prefix until the window is full again. Excess images become placeholders before any message is dropped.
 
-pub(super) use crate::record::{Blank, Cut, Span};
+pub(super) use crate::record::{Cut, ImageCut, Span};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -106,7 +106,7 @@ fn share(size: u64, percent: u64) -> u64 {
 }
 
 /// The excess images, by message position; the newest images are kept.
-fn old_images(window: &Window, images_max: u32) -> Vec<Blank> {
+fn old_images(window: &Window, images_max: u32) -> Vec<ImageCut> {
     let images_max = usize::try_from(images_max).unwrap_or(usize::MAX);
     let mut over = window.images().saturating_sub(images_max);
     let mut blank = Vec::new();
@@ -116,7 +116,7 @@ fn old_images(window: &Window, images_max: u32) -> Vec<Blank> {
         }
         let images = u8::try_from(over).unwrap_or(u8::MAX).min(header.images);
         over -= usize::from(images);
-        blank.push(Blank { at, images });
+        blank.push(ImageCut { at, images });
     }
     blank
 }
@@ -127,9 +127,9 @@ const fn is_written(header: &Header) -> bool {
 }
 
 /// The headers without the tokens of these images, so no message is dropped for images that are not shown.
-fn without<'w>(window: &'w Window, blank: &[Blank]) -> Cow<'w, [Header]> {
+fn without<'w>(window: &'w Window, blank: &[ImageCut]) -> Cow<'w, [Header]> {
     let mut headers = Cow::Borrowed(window.headers());
-    for Blank { at, images } in blank {
+    for ImageCut { at, images } in blank {
         let place = *at as usize;
         let tokens: u32 = window.images_at(place).iter().take((*images).into()).sum();
         if let Some(header) = headers.to_mut().get_mut(place) {
@@ -140,9 +140,9 @@ fn without<'w>(window: &'w Window, blank: &[Blank]) -> Cow<'w, [Header]> {
 }
 
 /// With its position among the messages that stay; `None` if its message is dropped.
-fn among_staying(Blank { at, images }: Blank, cut: &Cut) -> Option<Blank> {
+fn among_staying(ImageCut { at, images }: ImageCut, cut: &Cut) -> Option<ImageCut> {
     let before = Span::places(&cut.drop).take_while(|place| *place < at as usize).count();
-    (!cut.drops(at)).then(|| Blank { at: at - before as u32, images })
+    (!cut.drops(at)).then(|| ImageCut { at: at - before as u32, images })
 }
 
 /// Positions that are dropped or kept as a unit: one message, or one that asks for tools with all its answers.

@@ -17,7 +17,7 @@ use crate::record::{
 };
 use crate::window::{Room, Window};
 use crate::world::{
-    Agent, AgentIx, AgentState, Birth, Call, CallStage, EndNote, Ended, Phase, Progress, QueuedMessage,
+    Agent, AgentIx, AgentState, Call, CallStage, EndNote, Ended, NewAgent, Phase, Progress, QueuedMessage,
 };
 use crate::{context, window};
 
@@ -145,7 +145,7 @@ impl World {
         let account = self.ledger.open(parent.map(|ix| self.agent(ix).account), spawned.terms);
         let role = self.definition().roles.get(&spawned.role);
         let recursive = role.map(|role| role.recursive).unwrap_or_default();
-        let ix = self.agents.insert(spawned, &Birth { parent, account, recursive });
+        let ix = self.agents.insert(spawned, &NewAgent { parent, account, recursive });
         // The lowest free index is used first, so the list grows by at most one.
         match self.owners.get_mut(account.place()) {
             Some(owner) => *owner = ix,

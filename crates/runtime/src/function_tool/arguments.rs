@@ -7,7 +7,7 @@ use spinney_kernel::port::tool::ToolAttempt;
 use super::schema;
 
 /// What the closure of a [`FunctionTool`](super::FunctionTool) takes: any type that deserializes from JSON and has a
-/// schema, [`ToolRequest`] around one, or [`Untyped`].
+/// schema, [`ToolRequest`] around one, or [`RawCall`].
 pub trait ToolArguments: sealed::ToolArguments {}
 
 impl<A: sealed::ToolArguments> ToolArguments for A {}
@@ -23,7 +23,7 @@ pub struct ToolRequest<A> {
 
 /// A raw attempt, with its arguments as text. Such a tool has no schema unless it is given one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Untyped(pub ToolAttempt);
+pub struct RawCall(pub ToolAttempt);
 
 pub(super) mod sealed {
     use super::ToolAttempt;
@@ -56,7 +56,7 @@ impl<A: DeserializeOwned + JsonSchema> sealed::ToolArguments for ToolRequest<A> 
     }
 }
 
-impl sealed::ToolArguments for Untyped {
+impl sealed::ToolArguments for RawCall {
     fn schema() -> (String, String) {
         (String::new(), String::new())
     }

@@ -41,7 +41,7 @@ use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::primitives::limit;
 
-pub use arguments::{ToolArguments, ToolRequest, Untyped};
+pub use arguments::{RawCall, ToolArguments, ToolRequest};
 pub use returns::{Answered, IntoToolAnswer};
 
 use returns::ToolOutput;
@@ -49,7 +49,7 @@ use returns::ToolOutput;
 /// A tool that is a closure: the model reads both `Ok` and `Err`, the latter marked as an error.
 ///
 /// The closure takes what implements [`ToolArguments`]: its arguments as its own type, the same in a [`ToolRequest`] if
-/// it also needs the caller and the key, or the raw attempt ([`Untyped`]). It returns what implements [`IntoToolAnswer`].
+/// it also needs the caller and the key, or the raw attempt ([`RawCall`]). It returns what implements [`IntoToolAnswer`].
 #[derive(Clone)]
 pub struct FunctionTool {
     spec: Arc<Spec>,

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
-use spinney_kernel::definition::{Mismatch, MismatchKind, OutputSchema, Refusal, Wrong};
+use spinney_kernel::definition::{FieldMismatch, Mismatch, MismatchKind, OutputSchema, Refusal};
 use spinney_kernel::primitives::limit;
 use spinney_kernel::rules::request::Request;
 
@@ -20,7 +20,7 @@ use plan::Plan;
 ///
 /// # Errors
 /// What is wrong with it, and where.
-pub(crate) fn check(schema: &str) -> Result<(), Wrong> {
+pub(crate) fn check(schema: &str) -> Result<(), FieldMismatch> {
     let value = read(schema)?;
     Plan::new(&value)?;
     validator(&value).map(drop)
@@ -41,7 +41,7 @@ pub(crate) fn check_request(request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn bad(wrong: Wrong) -> Mismatch {
+fn bad(wrong: FieldMismatch) -> Mismatch {
     Mismatch { kind: MismatchKind::Schema, wrong: vec![wrong], more: 0 }
 }
 
@@ -73,7 +73,7 @@ fn evaluate<'a>(schema: &str, answer: &'a str) -> Result<&'a str, Mismatch> {
         return Ok(bare);
     }
     let mut errors = validator.iter_errors(&value);
-    let wrong: Vec<Wrong> =
+    let wrong: Vec<FieldMismatch> =
         errors.by_ref().take(limit::MISMATCHES_SHOWN_MAX).map(|error| described(&error)).collect();
     // Counts only some of the further mismatches.
     let more = errors.take(MORE_MAX).count() as u32;
@@ -106,12 +106,13 @@ fn not_json(answer: &str, error: &serde_json::Error) -> String {
 /// Most mismatches counted beyond those that are listed.
 const MORE_MAX: usize = 100;
 
-fn read(schema: &str) -> Result<Value, Wrong> {
-    serde_json::from_str(schema).map_err(|error| Wrong { path: String::new(), expected: error.to_string() })
+fn read(schema: &str) -> Result<Value, FieldMismatch> {
+    serde_json::from_str(schema)
+        .map_err(|error| FieldMismatch { path: String::new(), expected: error.to_string() })
 }
 
 /// Compiled with linear-time patterns. `format` is an annotation only, as in the newest draft.
-fn validator(schema: &Value) -> Result<Validator, Wrong> {
+fn validator(schema: &Value) -> Result<Validator, FieldMismatch> {
     let patterns =
         PatternOptions::regex().size_limit(limit::PATTERN_BYTES_MAX).dfa_size_limit(limit::PATTERN_BYTES_MAX);
     let options = jsonschema::options().with_pattern_options(patterns).should_validate_formats(false);
@@ -119,7 +120,7 @@ fn validator(schema: &Value) -> Result<Validator, Wrong> {
 }
 
 /// One mismatch, without repeating the answer.
-fn described(error: &ValidationError<'_>) -> Wrong {
+fn described(error: &ValidationError<'_>) -> FieldMismatch {
     let mut expected = error.masked().to_string();
     // The mismatches of each alternative say more than that none matches.
     if let ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } =
@@ -129,7 +130,7 @@ fn described(error: &ValidationError<'_>) -> Wrong {
         expected = first.map(|error| error.masked().to_string()).collect::<Vec<_>>().join(", and ");
     }
     expected.truncate(expected.floor_char_boundary(limit::MISMATCH_BYTES_MAX));
-    Wrong { path: error.instance_path().as_str().to_owned(), expected }
+    FieldMismatch { path: error.instance_path().as_str().to_owned(), expected }
 }
 
 /// The answer without surrounding white space, and without the one fence that models like to put around JSON.

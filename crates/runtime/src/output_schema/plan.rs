@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use spinney_kernel::definition::Wrong;
+use spinney_kernel::definition::FieldMismatch;
 
 /// The parts of a schema. The first is the whole.
 pub(super) struct Plan(pub(super) Vec<Part>);
@@ -61,7 +61,7 @@ const REFUSED: [(&str, &str); 6] = [
 impl Plan {
     /// # Errors
     /// What is refused, and where.
-    pub(super) fn new(schema: &Value) -> Result<Self, Wrong> {
+    pub(super) fn new(schema: &Value) -> Result<Self, FieldMismatch> {
         let mut reader = Reader::default();
         reader.add("", schema)?;
         let Reader { mut parts, places, references } = reader;
@@ -74,7 +74,8 @@ impl Plan {
                     Err("expected a reference inside the schema, such as `#/$defs/name`: nothing is fetched")
                 }
             };
-            let found = found.map_err(|expected| Wrong { path: place, expected: expected.to_owned() })?;
+            let found =
+                found.map_err(|expected| FieldMismatch { path: place, expected: expected.to_owned() })?;
             parts[from].same.push(*found);
         }
         let plan = Self(parts);
@@ -82,7 +83,7 @@ impl Plan {
         if (0..plan.0.len()).any(|at| plan.circles(at, &mut marks)) {
             let expected =
                 "a part refers to itself and says nothing of the value: put something between".to_owned();
-            return Err(Wrong { path: String::new(), expected });
+            return Err(FieldMismatch { path: String::new(), expected });
         }
         Ok(plan)
     }
@@ -122,7 +123,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn add(&mut self, place: &str, value: &Value) -> Result<usize, Wrong> {
+    fn add(&mut self, place: &str, value: &Value) -> Result<usize, FieldMismatch> {
         let at = self.parts.len();
         self.parts.push(Part::default());
         self.places.insert(place.to_owned(), at);
@@ -159,7 +160,7 @@ impl Reader {
         place: &str,
         keys: &Map<String, Value>,
         words: &[&'w str],
-    ) -> Result<Vec<Led<'w>>, Wrong> {
+    ) -> Result<Vec<Led<'w>>, FieldMismatch> {
         let mut led = Vec::new();
         for word in words {
             for (name, part) in inside(keys.get(*word), NAMED.contains(word)) {
@@ -172,14 +173,14 @@ impl Reader {
 }
 
 /// Refuses keywords whose reach is unknown.
-fn check(place: &str, keys: &Map<String, Value>) -> Result<(), Wrong> {
+fn check(place: &str, keys: &Map<String, Value>) -> Result<(), FieldMismatch> {
     if let Some((word, instead)) = REFUSED.iter().find(|(word, _)| keys.contains_key(*word)) {
         let expected = format!("expected {instead}: `{word}` is not supported here");
-        return Err(Wrong { path: format!("{place}/{word}"), expected });
+        return Err(FieldMismatch { path: format!("{place}/{word}"), expected });
     }
     if !place.is_empty() && keys.get("$id").is_some_and(Value::is_string) {
         let expected = "an `$id` inside a schema makes another of it: delete it".to_owned();
-        return Err(Wrong { path: format!("{place}/$id"), expected });
+        return Err(FieldMismatch { path: format!("{place}/$id"), expected });
     }
     Ok(())
 }

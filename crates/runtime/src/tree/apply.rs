@@ -79,11 +79,11 @@ async fn apply_as_owner(
     }
     let opening = written.len();
     let root = live.world.agents().root().map(|root| live.world.agents().id(root).clone());
-    let aim = aim(&request, root.as_ref());
+    let releases = releases(&request, root.as_ref());
     let late = late_answer(&live, &request);
-    let due = if matches!(aim, Aim::Nothing | Aim::Seal) { Vec::new() } else { due(&live) };
+    let due = if matches!(releases, Releases::Nothing | Releases::Seal) { Vec::new() } else { due(&live) };
     // What timers and the request release waits until the tree is resumed.
-    if matches!(aim, Aim::Seal | Aim::Other) || !due.is_empty() {
+    if matches!(releases, Releases::Seal | Releases::Other) || !due.is_empty() {
         report(&mut live, Report::Suspended(Suspended::default()), &mut written);
     }
     let fired = fire(&mut live, due, &mut written);
@@ -95,7 +95,7 @@ async fn apply_as_owner(
     // The request's own batch is the last so far, if it decided anything.
     let place = written.len().checked_sub(1).filter(|last| *last >= kept);
     match &decided {
-        Ok(_) if aim == Aim::RootEnd => {
+        Ok(_) if releases == Releases::RootEnd => {
             for lost in live.lost() {
                 report(&mut live, Report::Lost(lost), &mut written);
             }
@@ -186,7 +186,7 @@ fn fire(live: &mut LiveState, due: Vec<TimerId>, written: &mut Vec<Written>) -> 
 
 /// What a request may release.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Aim {
+enum Releases {
     RootEnd,
     Nothing,
     /// Not even what is due.
@@ -194,12 +194,12 @@ enum Aim {
     Other,
 }
 
-fn aim(request: &Request, root: Option<&AgentId>) -> Aim {
+fn releases(request: &Request, root: Option<&AgentId>) -> Releases {
     match request {
-        Request::Cancel(cancel) if Some(&cancel.agent) == root => Aim::RootEnd,
-        Request::Checkpoint(_) | Request::Branch(_) | Request::Unseal(_) => Aim::Nothing,
-        Request::Seal(_) => Aim::Seal,
-        _ => Aim::Other,
+        Request::Cancel(cancel) if Some(&cancel.agent) == root => Releases::RootEnd,
+        Request::Checkpoint(_) | Request::Branch(_) | Request::Unseal(_) => Releases::Nothing,
+        Request::Seal(_) => Releases::Seal,
+        _ => Releases::Other,
     }
 }
 

@@ -10,7 +10,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Actor, Fault, FaultKind, Seq, Time, TimerId, TreeId};
 use spinney_kernel::record::{Alarm, Event};
 use spinney_kernel::rules::report::{
-    Continued, Done, Failed, FirstToken, HeldBack, Report, StoodStill, Suspended, Timer,
+    Continued, Done, Failed, FirstToken, HeldBack, JournalAway, Report, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{Reply, Request};
 use spinney_kernel::world::{Call, TreeState, World};
@@ -348,7 +348,7 @@ impl Run {
         self.status.send_modify(|status| status.unavailable = None);
         self.publish_progress(back.hash);
         self.release_durable();
-        self.report(Report::StoodStill(StoodStill { since: back.since }), Vec::new());
+        self.report(Report::JournalAway(JournalAway { since: back.since }), Vec::new());
         // As after a crash: clocks by the wall come before what ended meanwhile.
         self.ring_clocks();
         self.fire();

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
-    Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, RateLimit, Recursion, Repeats, Role, Share, SharedAccess, SpanOrOff, Tags, TimeSpan,
-    TokenCounter, TreeLimits, Turns, ValueAccess, WindowSpec, Wrong,
+    Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, FieldMismatch, ModelSpec, Network, OnLost, OnLow,
+    OutputLimits, OutputSchema, RateLimit, Recursion, Repeats, Role, Share, SharedAccess, SpanOrOff, Tags,
+    TimeSpan, TokenCounter, TreeLimits, Turns, ValueAccess, WindowSpec,
 };
 use spinney_kernel::primitives::{
     AgentId, Body, ByName, HostRule, ModelName, RESERVED_IDS, RoleName, ValuePattern, limit,
@@ -425,7 +425,7 @@ impl Reader<'_> {
             }
         };
         let schema = read.map_err(|refusal| self.wrong(path, refusal.to_string()))?;
-        output_schema::check(schema.text()).map_err(|Wrong { path: at, expected }| {
+        output_schema::check(schema.text()).map_err(|FieldMismatch { path: at, expected }| {
             let names: Vec<String> =
                 at.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
             let inner = names.iter().map(|name| name.parse().map_or(Step::Key(name), Step::Item));

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::error::{FileError, TextPosition};
 use super::node::{Kind, Node, Step};
-use super::value_error::Wrong;
+use super::value_error::ValueError;
 use super::{format, without_mark};
 
 /// A parsed file: its keys, as `T` has them.
@@ -36,7 +36,7 @@ impl<T: DeserializeOwned> KeyFile<T> {
             }
             Ok((T::deserialize(&root)?, root))
         };
-        let (keys, root) = read().map_err(|wrong: Wrong| wrong.naming_its_key().in_file(name))?;
+        let (keys, root) = read().map_err(|wrong: ValueError| wrong.naming_its_key().in_file(name))?;
         Ok(Self { keys, file: name.to_owned(), root })
     }
 }

@@ -43,7 +43,7 @@ pub use error::{FileError, FileErrors};
 pub use inputs::{InputError, InputSpec, InputSpecs, InputType};
 pub use key_file::KeyFile;
 pub use model::{ModelCatalog, ModelParams, ModelSource, NoCatalog, ProviderSource};
-pub use pipeline_bound::{NotHeld, PipelineBound, RunFactor, StepBound};
+pub use pipeline_bound::{PipelineBound, RunFactor, StepBound, UnboundedHold};
 pub use problem::{FileProblem, Severity};
 pub use reach::Reach;
 pub use spinney_kernel::definition::{CacheTime, ModelProvider, Thinking};
@@ -53,7 +53,7 @@ pub use worst_case::{CallBound, SpendBound, WorstCase};
 use error::TextPosition;
 use folders::FolderLists;
 use node::{Kind, Node, Step};
-use value_error::Wrong;
+use value_error::ValueError;
 use working_copies::WrittenCopies;
 
 /// Largest tree file, in bytes: a pipeline of the most steps, with short tasks.
@@ -65,7 +65,7 @@ pub const ERRORS_MAX: usize = 50;
 /// Most values in one file, repetitions by aliases included.
 const VALUES_MAX: usize = 1_000_000;
 
-type Format = fn(&str) -> Result<Node, Wrong>;
+type Format = fn(&str) -> Result<Node, ValueError>;
 
 /// The format that the ending of a name selects, for a text that is not too long.
 fn format(name: &str, text: &str) -> Result<Format, FileError> {

@@ -13,7 +13,7 @@ use super::definition::Reader;
 use super::error::FileError;
 use super::keys::{ModelKeys, ParamKeys, ThinkingWord};
 use super::node::{Key, Kind, Node, OwnedStep, Step};
-use super::value_error::{Wrong, cut};
+use super::value_error::{ValueError, cut};
 
 /// Facts about models that are not in the file.
 pub trait ModelCatalog {
@@ -164,7 +164,7 @@ impl ModelSource {
 }
 
 /// Parameters that make a call cost more than its hold, with the reason: otherwise they are unknown keys.
-pub(super) fn refused_params(root: &Node, catalog: &dyn ModelCatalog) -> Vec<Wrong> {
+pub(super) fn refused_params(root: &Node, catalog: &dyn ModelCatalog) -> Vec<ValueError> {
     let models = inner(root, "models").into_iter().flat_map(entries);
     let params = models.flat_map(|(name, model)| {
         let params = inner(model, "params").into_iter().flat_map(entries);
@@ -172,7 +172,8 @@ pub(super) fn refused_params(root: &Node, catalog: &dyn ModelCatalog) -> Vec<Wro
     });
     let refused = params.filter_map(|(name, key)| {
         let reason = catalog.refused_param(&key.text)?;
-        let wrong = Wrong::new(format!("`{}` is refused", cut(&key.text))).with_help(reason).at(key.place);
+        let wrong =
+            ValueError::new(format!("`{}` is refused", cut(&key.text))).with_help(reason).at(key.place);
         let path = [key.text.as_str(), "params", &name.text, "models"];
         Some(path.into_iter().fold(wrong, |wrong, key| wrong.within(OwnedStep::Key(key.to_owned()))))
     });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Number;
 
 use super::error::TextPosition;
-use super::value_error::Wrong;
+use super::value_error::ValueError;
 
 #[derive(Clone, Debug)]
 pub(super) struct Node {
@@ -125,12 +125,12 @@ impl Node {
 }
 
 /// Fails if a key occurs twice.
-pub(super) fn map(entries: Vec<(Key, Node)>) -> Result<Kind, Wrong> {
+pub(super) fn map(entries: Vec<(Key, Node)>) -> Result<Kind, ValueError> {
     let mut seen = BTreeMap::new();
     for (key, _) in &entries {
         if let Some(first) = seen.insert(key.text.as_str(), key.place) {
             let message = format!("duplicate key `{}`: first on line {}", key.text, first.line);
-            return Err(Wrong::new(message).at(key.place));
+            return Err(ValueError::new(message).at(key.place));
         }
     }
     Ok(Kind::Map(entries))

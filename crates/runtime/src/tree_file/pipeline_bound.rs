@@ -37,7 +37,7 @@ pub struct StepBound {
     /// The ceiling of one run, in nano-dollars.
     pub ceiling: Option<u64>,
     /// What the calls of one run hold at most if none is repeated, in nano-dollars.
-    pub held: Result<u64, NotHeld>,
+    pub held: Result<u64, UnboundedHold>,
 }
 
 /// Why a step can run more than once.
@@ -57,7 +57,7 @@ pub enum RunFactor {
 
 /// Why the holds of a step have no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotHeld {
+pub enum UnboundedHold {
     /// Its agent may start other agents.
     Spawns,
     /// Its model has no price.
@@ -147,7 +147,7 @@ impl Bounds<'_> {
             runs: product.map_or(self.agents(), |product| product.min(self.agents())),
             factors,
             ceiling: role.and_then(|role| self.ceiling(&budget.or(self.budget_of(role)))),
-            held: role.map_or(Err(NotHeld::Unpriced), |role| self.held(&budget, role)),
+            held: role.map_or(Err(UnboundedHold::Unpriced), |role| self.held(&budget, role)),
         }
     }
 
@@ -200,18 +200,18 @@ impl Bounds<'_> {
     }
 
     /// A full window in every turn, within the ceiling.
-    fn held(&self, budget: &BudgetSpec, role: &RoleName) -> Result<u64, NotHeld> {
+    fn held(&self, budget: &BudgetSpec, role: &RoleName) -> Result<u64, UnboundedHold> {
         let ceiling = self.ceiling(&budget.or(self.budget_of(role)));
         let tools = self.definition.roles.get(role).map(|role| &role.caps.tools);
         let starts = [Builtin::SpawnAgent, Builtin::RunPipeline];
         let call = self.calls.iter().find(|call| call.role == *role);
         let held = if tools.is_some_and(|tools| starts.iter().any(|tool| tools.has(tool.as_str()))) {
-            Err(NotHeld::Spawns)
+            Err(UnboundedHold::Spawns)
         } else {
             match call.map(|call| (call.cost, call.input, call.turns)) {
                 Some((Some(cost), _, turns)) => Ok(cost.saturating_mul(u64::from(turns.unwrap_or(1)))),
-                Some((None, None, _)) => Err(NotHeld::NoContext),
-                Some((None, Some(_), _)) | None => Err(NotHeld::Unpriced),
+                Some((None, None, _)) => Err(UnboundedHold::NoContext),
+                Some((None, Some(_), _)) | None => Err(UnboundedHold::Unpriced),
             }
         };
         match (ceiling, held) {

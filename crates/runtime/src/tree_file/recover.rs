@@ -12,7 +12,7 @@ use super::error::TextPosition;
 use super::keys::TreeKeys;
 use super::model::refused_params;
 use super::node::{Key, Kind, Node, OwnedStep};
-use super::value_error::Wrong;
+use super::value_error::ValueError;
 use super::{ERRORS_MAX, ModelCatalog};
 
 /// Most values that are read again to find further errors: a large file is read less often.
@@ -53,7 +53,7 @@ pub(super) struct Recovered {
     pub(super) keys: Option<TreeKeys>,
     pub(super) lost: Lost,
     /// In the order in which they were found.
-    pub(super) wrong: Vec<Wrong>,
+    pub(super) wrong: Vec<ValueError>,
     /// Names that cannot be used, by their places, and those under which their values were read instead.
     pub(super) renamed: BTreeMap<TextPosition, String>,
 }
@@ -84,7 +84,7 @@ pub(super) fn read(root: &Node, catalog: &dyn ModelCatalog) -> Recovered {
 }
 
 impl Recovered {
-    fn go_on_without(&mut self, left: &mut Node, first: Wrong) {
+    fn go_on_without(&mut self, left: &mut Node, first: ValueError) {
         let mut next = Some(first);
         // Keys without a usable value, by the place of their map: list items move.
         let mut gone: BTreeSet<(TextPosition, String)> = BTreeSet::new();
@@ -132,7 +132,7 @@ impl Recovered {
     }
 
     /// The next thing that is wrong, unless there are enough.
-    fn read_again(&mut self, left: &Node) -> Option<Wrong> {
+    fn read_again(&mut self, left: &Node) -> Option<ValueError> {
         if self.wrong.len() >= ERRORS_MAX {
             return None;
         }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::error::TextPosition;
-use super::value_error::Wrong;
+use super::value_error::ValueError;
 use super::{NESTING_MAX, VALUES_MAX};
 
 /// Bytes between two remembered places. A file may be one long line with a value every other byte, so counting from
@@ -40,12 +40,12 @@ impl<'a> Source<'a> {
     }
 
     /// The place of a value, unless it is nested too deeply or there are too many.
-    pub(super) fn value(&self, offset: usize, level: usize) -> Result<TextPosition, Wrong> {
+    pub(super) fn value(&self, offset: usize, level: usize) -> Result<TextPosition, ValueError> {
         let place = self.place(offset);
         self.values.set(self.values.get() + 1);
         if level > NESTING_MAX || self.values.get() > VALUES_MAX {
             let message = format!("more than {VALUES_MAX} values or {NESTING_MAX} levels");
-            return Err(Wrong::new(message).with_help("a tree file needs far less").at(place));
+            return Err(ValueError::new(message).with_help("a tree file needs far less").at(place));
         }
         Ok(place)
     }

@@ -11,7 +11,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::node::{Key, Kind, Node, OwnedStep};
-use super::value_error::{Wrong, cut};
+use super::value_error::{ValueError, cut};
 
 impl Node {
     fn unexpected(&self) -> Unexpected<'_> {
@@ -31,9 +31,9 @@ impl Node {
 }
 
 impl<'de> Deserializer<'de> for &'de Node {
-    type Error = Wrong;
+    type Error = ValueError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         let value = match &self.kind {
             Kind::Empty => visitor.visit_unit(),
             Kind::Bool(value) => visitor.visit_bool(*value),
@@ -49,10 +49,10 @@ impl<'de> Deserializer<'de> for &'de Node {
         value.map_err(|wrong| wrong.at(self.place))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Wrong> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         match &self.kind {
             Kind::Empty => {
-                Err(Wrong::new("the value is missing").with_help("write a value, or delete the key"))
+                Err(ValueError::new("the value is missing").with_help("write a value, or delete the key"))
             }
             Kind::Bool(_) | Kind::Number(_) | Kind::Text(_) | Kind::List(_) | Kind::Map(_) => {
                 visitor.visit_some(self)
@@ -65,7 +65,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ValueError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -74,11 +74,11 @@ impl<'de> Deserializer<'de> for &'de Node {
         _name: &'static str,
         _fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ValueError> {
         if let Kind::Map(_) = &self.kind {
             return self.deserialize_any(visitor);
         }
-        Err(Wrong::invalid_type(self.unexpected(), &visitor).at(self.place))
+        Err(ValueError::invalid_type(self.unexpected(), &visitor).at(self.place))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -86,7 +86,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         _name: &'static str,
         known: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
+    ) -> Result<V::Value, ValueError> {
         let variant = match &self.kind {
             Kind::Text(text) => Some(Variant { name: text, value: None }),
             Kind::Map(entries) => match entries.as_slice() {
@@ -97,7 +97,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         };
         let expected = format!("one of {}", known.join(", "));
         variant
-            .ok_or_else(|| Wrong::invalid_type(self.unexpected(), &expected.as_str()))
+            .ok_or_else(|| ValueError::invalid_type(self.unexpected(), &expected.as_str()))
             .and_then(|variant| visitor.visit_enum(variant))
             .map_err(|wrong| wrong.at(self.place))
     }
@@ -113,9 +113,12 @@ struct Items<'de> {
 }
 
 impl<'de> SeqAccess<'de> for Items<'de> {
-    type Error = Wrong;
+    type Error = ValueError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Wrong> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, ValueError> {
         let Some((at, item)) = self.rest.next() else { return Ok(None) };
         let read = seed.deserialize(item).map(Some);
         read.map_err(|wrong| wrong.at(item.place).within(OwnedStep::Item(at)))
@@ -128,19 +131,20 @@ struct Entries<'de> {
 }
 
 impl<'de> MapAccess<'de> for Entries<'de> {
-    type Error = Wrong;
+    type Error = ValueError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Wrong> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ValueError> {
         let Some(entry) = self.rest.next() else { return Ok(None) };
         self.entry = Some(entry);
         let (key, _) = entry;
-        let text: StrDeserializer<'_, Wrong> = key.text.as_str().into_deserializer();
+        let text: StrDeserializer<'_, ValueError> = key.text.as_str().into_deserializer();
         let read = seed.deserialize(text).map(Some);
         read.map_err(|wrong| wrong.of_key().at(key.place).within(OwnedStep::Key(key.text.clone())))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Wrong> {
-        let (key, value) = self.entry.take().ok_or_else(|| Wrong::new("a value was read before its key"))?;
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ValueError> {
+        let (key, value) =
+            self.entry.take().ok_or_else(|| ValueError::new("a value was read before its key"))?;
         let read = seed.deserialize(value);
         read.map_err(|wrong| wrong.at(value.place).within(OwnedStep::Key(key.text.clone())))
     }
@@ -153,41 +157,41 @@ struct Variant<'de> {
 }
 
 impl<'de> EnumAccess<'de> for Variant<'de> {
-    type Error = Wrong;
+    type Error = ValueError;
     type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Wrong> {
-        let name: StrDeserializer<'_, Wrong> = self.name.into_deserializer();
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ValueError> {
+        let name: StrDeserializer<'_, ValueError> = self.name.into_deserializer();
         Ok((seed.deserialize(name)?, self))
     }
 }
 
 impl<'de> VariantAccess<'de> for Variant<'de> {
-    type Error = Wrong;
+    type Error = ValueError;
 
-    fn unit_variant(self) -> Result<(), Wrong> {
+    fn unit_variant(self) -> Result<(), ValueError> {
         let Some(value) = self.value else { return Ok(()) };
-        Err(Wrong::new(format!("`{}` takes no value", cut(self.name))).at(value.place))
+        Err(ValueError::new(format!("`{}` takes no value", cut(self.name))).at(value.place))
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Wrong> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ValueError> {
         let name = self.name;
         let value = self.value.ok_or_else(|| {
-            Wrong::new(format!("`{name}` needs a value")).with_help(format!("write `{{ {name}: … }}`"))
+            ValueError::new(format!("`{name}` needs a value")).with_help(format!("write `{{ {name}: … }}`"))
         })?;
         let read = seed.deserialize(value);
         read.map_err(|wrong| wrong.at(value.place).within(OwnedStep::Key(name.to_owned())))
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, Wrong> {
-        Err(Wrong::invalid_type(Unexpected::TupleVariant, &visitor))
+    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, ValueError> {
+        Err(ValueError::invalid_type(Unexpected::TupleVariant, &visitor))
     }
 
     fn struct_variant<V: Visitor<'de>>(
         self,
         _fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Wrong> {
-        Err(Wrong::invalid_type(Unexpected::StructVariant, &visitor))
+    ) -> Result<V::Value, ValueError> {
+        Err(ValueError::invalid_type(Unexpected::StructVariant, &visitor))
     }
 }

@@ -9,7 +9,7 @@ use super::node::OwnedStep;
 use super::{foreign_keys, nearest};
 
 #[derive(Clone, Debug)]
-pub(super) struct Wrong {
+pub(super) struct ValueError {
     place: Option<TextPosition>,
     message: String,
     help: String,
@@ -32,7 +32,7 @@ enum Subject {
     Name,
 }
 
-impl Wrong {
+impl ValueError {
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self {
             place: None,
@@ -118,15 +118,15 @@ impl Wrong {
     }
 }
 
-impl std::error::Error for Wrong {}
+impl std::error::Error for ValueError {}
 
-impl fmt::Display for Wrong {
+impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl de::Error for Wrong {
+impl de::Error for ValueError {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::new(message.to_string())
     }

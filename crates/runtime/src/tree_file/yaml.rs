@@ -9,22 +9,22 @@ use serde_saphyr::{Error, Location, MessageFormatter, Spanned, UserMessageFormat
 
 use super::error::TextPosition;
 use super::node::{Key, Kind, Node};
-use super::value_error::{Wrong, cut};
+use super::value_error::{ValueError, cut};
 use super::{NESTING_MAX, VALUES_MAX};
 
 /// Most aliases in one file.
 const ALIASES_MAX: usize = 1_000;
 
-pub(super) fn read(text: &str) -> Result<Node, Wrong> {
+pub(super) fn read(text: &str) -> Result<Node, ValueError> {
     read_with(text, DuplicateKeyPolicy::Error)
 }
 
 /// Reads a file in which keys are there twice, to find what else is wrong with it.
-pub(super) fn read_with_doubled_keys(text: &str) -> Result<Node, Wrong> {
+pub(super) fn read_with_doubled_keys(text: &str) -> Result<Node, ValueError> {
     read_with(text, DuplicateKeyPolicy::FirstWins)
 }
 
-fn read_with(text: &str, doubled: DuplicateKeyPolicy) -> Result<Node, Wrong> {
+fn read_with(text: &str, doubled: DuplicateKeyPolicy) -> Result<Node, ValueError> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: NESTING_MAX,
@@ -49,7 +49,7 @@ fn read_with(text: &str, doubled: DuplicateKeyPolicy) -> Result<Node, Wrong> {
     node.map(Node::from).map_err(|error| wrong(&error, text))
 }
 
-fn wrong(error: &Error, text: &str) -> Wrong {
+fn wrong(error: &Error, text: &str) -> ValueError {
     let error = error.without_snippet();
     let place = error.location().map_or(TextPosition::START, place);
     // An error in an alias is reported at the alias.
@@ -58,7 +58,7 @@ fn wrong(error: &Error, text: &str) -> Wrong {
 }
 
 /// Rewords messages that mention parser internals.
-fn described(error: &Error, text: &str, place: TextPosition) -> Wrong {
+fn described(error: &Error, text: &str, place: TextPosition) -> ValueError {
     let passes_a_bound = matches!(
         error,
         Error::Budget { .. }
@@ -67,23 +67,23 @@ fn described(error: &Error, text: &str, place: TextPosition) -> Wrong {
     );
     if passes_a_bound {
         let bounds = format!("{VALUES_MAX} values, {NESTING_MAX} levels or {ALIASES_MAX} aliases");
-        Wrong::new(format!("more than {bounds}")).with_help("a tree file needs far less")
+        ValueError::new(format!("more than {bounds}")).with_help("a tree file needs far less")
     } else if let Error::DuplicateMappingKey { key, .. } = error {
         let key = cut(key.as_deref().unwrap_or_default());
-        Wrong::new(format!("duplicate key `{key}`")).with_help("delete one of them").doubled()
+        ValueError::new(format!("duplicate key `{key}`")).with_help("delete one of them").doubled()
     } else if let Error::MultipleDocuments { .. } = error {
-        Wrong::new("a second document begins here").with_help("keep one")
+        ValueError::new("a second document begins here").with_help("keep one")
     } else if let Error::UnsupportedTag { tag, .. } = error {
-        Wrong::new(format!("unknown tag `{}`", cut(tag))).with_help("delete it")
+        ValueError::new(format!("unknown tag `{}`", cut(tag))).with_help("delete it")
     } else if let Error::UnknownAnchor { .. } = error {
-        Wrong::new("unknown alias").with_help("no `&` with this name comes before it")
+        ValueError::new("unknown alias").with_help("no `&` with this name comes before it")
     } else if let Error::Unexpected { expected: "string scalar", .. } | Error::NullIntoString { .. } = error {
-        Wrong::new("a key must be text")
+        ValueError::new("a key must be text")
     } else {
         let message = UserMessageFormatter.format_message(error);
         match tab(text, place, &message) {
-            Some(tab) => Wrong::new("a tab indents this line").with_help("indent with spaces").at(tab),
-            None => Wrong::new(message),
+            Some(tab) => ValueError::new("a tab indents this line").with_help("indent with spaces").at(tab),
+            None => ValueError::new(message),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use spinney::function_tool::Untyped;
+use spinney::function_tool::RawCall;
 use spinney::{Drivers, FunctionTool, Home, TreeFile};
 use spinney_kernel::definition::{Definition, Network};
 use spinney_kernel::port::OpenConnection;
@@ -45,7 +45,7 @@ async fn an_attempt_brings_its_call_the_rights_of_its_agent_and_the_agents_folde
     let model = Arc::new(Recorder::new(script.model()));
     let notes: Arc<Mutex<Vec<ToolAttempt>>> = Arc::default();
     let kept = Arc::clone(&notes);
-    let note = FunctionTool::sync(move |Untyped(attempt)| {
+    let note = FunctionTool::sync(move |RawCall(attempt)| {
         kept.lock().unwrap().push(attempt);
         Ok::<_, String>("noted")
     });
@@ -89,7 +89,7 @@ async fn an_attempt_brings_its_call_the_rights_of_its_agent_and_the_agents_folde
 async fn connections_are_in_the_journal_before_their_call_ends() {
     let late: Arc<Mutex<Vec<OpenConnection>>> = Arc::default();
     let kept = Arc::clone(&late);
-    let note = FunctionTool::sync(move |Untyped(attempt)| {
+    let note = FunctionTool::sync(move |RawCall(attempt)| {
         let log = &attempt.connections;
         log.refused("a.example.org", 22, ConnectionRefusal::NotGranted);
         for port in 0..=limit::CALL_CONNECTIONS_MAX {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use spinney::FunctionTool;
 use spinney::clock::{Clock, SystemClock};
-use spinney::function_tool::Untyped;
+use spinney::function_tool::RawCall;
 use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, recorded};
@@ -39,7 +39,7 @@ type Started = Arc<Mutex<Vec<u32>>>;
 /// A tool that starts a process and never answers.
 fn hanging(started: &Started) -> FunctionTool {
     let started = Arc::clone(started);
-    FunctionTool::new(move |_: Untyped| {
+    FunctionTool::new(move |_: RawCall| {
         let started = Arc::clone(&started);
         async move {
             let mut sleep = Command::new("sleep");

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use spinney::bus::{Watch, WatchItem};
-use spinney::function_tool::Untyped;
+use spinney::function_tool::RawCall;
 use spinney::tree_file::TreeFile;
 use spinney::{FunctionTool, Tree};
 use spinney_kernel::context::Message;
@@ -141,7 +141,7 @@ fn is_alive(process: u32) -> bool {
 /// A tool that starts a process and never answers, and the process ids.
 fn hanging() -> (FunctionTool, mpsc::Receiver<u32>) {
     let (started, processes) = mpsc::channel(1);
-    let tool = FunctionTool::new(move |_: Untyped| {
+    let tool = FunctionTool::new(move |_: RawCall| {
         let started = started.clone();
         async move {
             let process = Process::start().map_err(|error| error.to_string())?;

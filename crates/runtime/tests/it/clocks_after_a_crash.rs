@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use spinney::function_tool::Untyped;
+use spinney::function_tool::RawCall;
 use spinney::tree::ApplyError;
 use spinney::{FunctionTool, Shutdown};
 use spinney_kernel::record::{ClockKind, ExitKind};
@@ -114,7 +114,7 @@ async fn a_tree_whose_wall_clock_timeout_passed_without_a_process_ends_because_o
 async fn a_tool_is_not_started_again_when_the_time_for_a_last_call_has_come() {
     let calls = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&calls);
-    let tool = FunctionTool::new(move |_: Untyped| {
+    let tool = FunctionTool::new(move |_: RawCall| {
         counted.fetch_add(1, Ordering::Relaxed);
         std::future::pending::<Result<String, String>>()
     });

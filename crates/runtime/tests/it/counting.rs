@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use spinney::function_tool::Untyped;
+use spinney::function_tool::RawCall;
 use spinney::{Drivers, FunctionTool, Home};
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::port::Pending;
@@ -78,7 +78,7 @@ impl Model for Counter {
 
 fn home(models: [&Arc<Counter>; 3]) -> Home {
     let snapshot =
-        FunctionTool::sync(|Untyped(attempt)| Ok::<_, String>(format!("found by {}", attempt.args)));
+        FunctionTool::sync(|RawCall(attempt)| Ok::<_, String>(format!("found by {}", attempt.args)));
     let mut drivers =
         Drivers::new().with_tool("look".parse().unwrap(), Arc::new(snapshot.described("look around")));
     for (name, model) in ["m", "cheap", "free"].into_iter().zip(models) {

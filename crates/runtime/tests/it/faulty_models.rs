@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 use spinney::FunctionTool;
-use spinney::function_tool::Untyped;
+use spinney::function_tool::RawCall;
 use spinney_kernel::budget::{Resource, Used};
 use spinney_kernel::definition::Recursion;
 use spinney_kernel::port::Pending;
@@ -212,7 +212,7 @@ rules:
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_returns_five_megabytes_is_shown_in_part() {
-    let tool = FunctionTool::sync(|_: Untyped| Ok::<_, String>("x".repeat(5 << 20)));
+    let tool = FunctionTool::sync(|_: RawCall| Ok::<_, String>("x".repeat(5 << 20)));
     let script = first("      - { tool: big }\n      - { tool: big }", "");
     let played =
         Played::on(TestHome::new(&script).with_tool("big", tool), wordy("root $9000.00 turns=5")).await;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use spinney::FunctionTool;
-use spinney::function_tool::{Answered, ToolRequest, Untyped};
+use spinney::function_tool::{Answered, RawCall, ToolRequest};
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Message, Origin};
 use spinney_kernel::definition::{OnLost, Refusal, ToolSpec as Spec};
@@ -130,7 +130,7 @@ async fn a_typed_closure_answers_with_json_or_complains() {
     assert_eq!(result(&tool, &good.replace("Rome", "Bonn")).await, "error: Bonn is where you are");
     let tool = FunctionTool::sync(|book: Book| Ok::<_, String>(book.route.to));
     assert_eq!(result(&tool, good).await, "Rome", "text is said as it is");
-    let tool = FunctionTool::sync(|_: Untyped| Ok::<_, String>(BTreeMap::from([([1, 2], 3)])));
+    let tool = FunctionTool::sync(|_: RawCall| Ok::<_, String>(BTreeMap::from([([1, 2], 3)])));
     insta::assert_snapshot!(result(&tool, "{}").await, @"error: the tool's result cannot be written as JSON: key must be a string");
 }
 
@@ -177,7 +177,7 @@ async fn a_closure_that_wants_it_is_given_the_attempt() {
 
 #[tokio::test]
 async fn an_untyped_closure_answers_or_complains() {
-    let tool = FunctionTool::sync(|Untyped(attempt)| match attempt.args.as_str() {
+    let tool = FunctionTool::sync(|RawCall(attempt)| match attempt.args.as_str() {
         "{}" => Err("nothing to search"),
         args => Ok(format!("{} found {args}", attempt.tool)),
     });
@@ -190,7 +190,7 @@ async fn an_untyped_closure_answers_or_complains() {
 async fn a_closure_may_wait_and_runs_only_when_awaited() {
     let runs = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&runs);
-    let tool = FunctionTool::new(move |Untyped(attempt)| {
+    let tool = FunctionTool::new(move |RawCall(attempt)| {
         counted.fetch_add(1, Ordering::Relaxed);
         async move {
             tokio::task::yield_now().await;
@@ -205,7 +205,7 @@ async fn a_closure_may_wait_and_runs_only_when_awaited() {
 
 #[test]
 fn a_tool_is_described_by_what_it_is_given() {
-    let plain = FunctionTool::new(|_: Untyped| ready(Ok::<_, String>(""))).schema("{}");
+    let plain = FunctionTool::new(|_: RawCall| ready(Ok::<_, String>(""))).schema("{}");
     let tool = plain.described("Searches.").repeatable().timeout_ms(50).cost_nanos_max(7).shown_bytes(4_096);
     let spec = Spec {
         description: "Searches.".to_owned(),
@@ -244,7 +244,7 @@ async fn a_tool_that_costs_something_says_how_much_or_it_was_the_most() {
 async fn an_answer_may_have_images_and_files() {
     let part = || Enclosure::new("image/png".parse().unwrap(), "a.png".parse().unwrap(), b"pixels".to_vec());
     let tool =
-        FunctionTool::sync(move |_: Untyped| Ok::<_, String>(Answered::new("seen").with_parts([part()])));
+        FunctionTool::sync(move |_: RawCall| Ok::<_, String>(Answered::new("seen").with_parts([part()])));
     let answer = tool.call(attempt("{}")).await.unwrap();
     assert_eq!((answer.text.as_str(), answer.parts), ("seen", vec![part()]));
 }

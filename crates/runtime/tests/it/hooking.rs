@@ -3,7 +3,7 @@
 use spinney_journal::Blocking;
 use std::sync::{Arc, Mutex, mpsc};
 
-use spinney::function_tool::Untyped;
+use spinney::function_tool::RawCall;
 use spinney::hooks::{Calling, Returned, Target, TreeHooks};
 use spinney::tree::verify;
 use spinney::{FunctionTool, Home, Shutdown};
@@ -168,7 +168,7 @@ async fn a_tool_that_a_hook_refuses_is_not_called_and_its_agent_reads_why() {
     };
     let calls = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&calls);
-    let tool = FunctionTool::sync(move |_: Untyped| {
+    let tool = FunctionTool::sync(move |_: RawCall| {
         *counted.lock().unwrap() += 1;
         Ok::<_, String>("looked")
     })
@@ -269,7 +269,7 @@ tools:
   look: { error: nothing there }
 "#;
     let slow =
-        FunctionTool::new(|_: Untyped| std::future::pending::<Result<String, String>>()).timeout_ms(20);
+        FunctionTool::new(|_: RawCall| std::future::pending::<Result<String, String>>()).timeout_ms(20);
     let (stage, spy) = (TestHome::new(script).with_tool("slow", slow), Arc::new(Spy::default()));
     let home = home(&stage, &spy);
     let tree = stage.start(&home, "root $9.00 turns=5").await;
@@ -326,7 +326,7 @@ async fn a_hook_that_panics_is_an_error_and_hurts_no_tree() {
 /// A driver's panic is shown as an error.
 #[tokio::test(start_paused = true)]
 async fn a_driver_that_panics_is_shown_as_an_error() {
-    let tool = FunctionTool::sync(|_: Untyped| -> Result<String, String> { panic!("in the tool") });
+    let tool = FunctionTool::sync(|_: RawCall| -> Result<String, String> { panic!("in the tool") });
     let (stage, spy) = (TestHome::new(SCRIPT).with_tool("look", tool), Arc::new(Spy::default()));
     let home = home(&stage, &spy);
     let tree = stage.start(&home, "root $9.00 turns=5").await;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use spinney::function_tool::Untyped;
+use spinney::function_tool::RawCall;
 use spinney::{Drivers, FunctionTool, Home, Shutdown};
 use spinney_journal::{Append, Appended, Blocking, ChainHash, Journal, JournalFault, JournalLayer, Shared};
 use spinney_kernel::budget::{Usage, Used};
@@ -161,7 +161,7 @@ async fn the_id_and_name_in_a_result_are_counted() {
         }
     });
     let m: Arc<dyn Model> = Arc::new(Fake { per: 1, play, worst: worst.clone() });
-    let tool = FunctionTool::sync(|_: Untyped| Ok::<_, String>(""));
+    let tool = FunctionTool::sync(|_: RawCall| Ok::<_, String>(""));
     let home = home(vec![("m", m.clone()), ("cheap", m.clone()), ("free", m)], vec![(name, tool)]);
     let tree = home.start(definition("root turns=5")).await.unwrap();
     tree.ended().await;
@@ -343,7 +343,7 @@ async fn a_drain_does_not_wait_for_a_paused_tree() {
 async fn after_its_deadline_no_tool_of_an_agent_starts() {
     let calls = Arc::new(AtomicU64::new(0));
     let c = calls.clone();
-    let tool = FunctionTool::new(move |_: Untyped| {
+    let tool = FunctionTool::new(move |_: RawCall| {
         c.fetch_add(1, Ordering::Relaxed);
         std::future::pending::<Result<String, String>>()
     })
@@ -389,7 +389,7 @@ async fn a_tree_is_resumed_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_model_knows_that_what_it_reads_is_only_a_preview() {
-    let tool = FunctionTool::sync(|_: Untyped| Ok::<_, String>("x".repeat(40_000)));
+    let tool = FunctionTool::sync(|_: RawCall| Ok::<_, String>("x".repeat(40_000)));
     let stage =
         TestHome::new("rules: [{ when: { turn: 1 }, call: [{ tool: big, args: {} }] }, { say: done }]")
             .with_tool("big", tool);

@@ -6,7 +6,7 @@ use spinney_journal::Blocking;
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::port::model::Purpose;
 use spinney_kernel::primitives::Running;
-use spinney_kernel::record::{Event, Exit, ExitKind, Summary, Unsummed, Work};
+use spinney_kernel::record::{Event, Exit, ExitKind, NoSummary, Summary, Work};
 use spinney_kernel::rules::request;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, definition, recorded, settled};
@@ -101,10 +101,10 @@ async fn summaries_are_paid_by_their_agent_and_no_ceiling_is_passed() {
 #[tokio::test(start_paused = true)]
 async fn without_summaries_every_run_comes_to_its_end() {
     let rules = [
-        ("fail: { kind: auth }", Unsummed::Failed),
-        ("fail: { kind: server }", Unsummed::Failed),
-        ("say: \"  \"", Unsummed::Empty),
-        ("say: Let me see., call: [{ tool: look }]", Unsummed::Tools),
+        ("fail: { kind: auth }", NoSummary::Failed),
+        ("fail: { kind: server }", NoSummary::Failed),
+        ("say: \"  \"", NoSummary::Empty),
+        ("say: Let me see., call: [{ tool: look }]", NoSummary::Tools),
     ];
     for (rule, why) in rules {
         let stage = TestHome::new(&script(rule));
@@ -168,5 +168,5 @@ async fn a_redirect_stops_a_summary_and_the_agent_continues() {
     tree.cancel("root".parse().unwrap(), "seen").await.unwrap();
     tree.ended().await;
     assert!(matches!(tree.snapshot().await.unwrap().end.unwrap().exit, Exit::Cancelled { .. }));
-    assert_eq!(cuts(&tree).await[0], Summary::Not(Unsummed::Failed));
+    assert_eq!(cuts(&tree).await[0], Summary::Not(NoSummary::Failed));
 }

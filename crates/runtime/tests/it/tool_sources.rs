@@ -5,7 +5,7 @@ use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use spinney::function_tool::Untyped;
+use spinney::function_tool::RawCall;
 use spinney::tree::verify;
 use spinney::{Drivers, FunctionTool, Home, ResumeError, Shutdown, StartError, TreeFile};
 use spinney_journal::{HeadCursor, Journal};
@@ -71,7 +71,7 @@ impl ToolSource for Connected {
                 Answer::Nothing => return Ok(Vec::new()),
                 Answer::Builtin => "spawn_agent".to_owned(),
             };
-            let looks = FunctionTool::sync(move |_: Untyped| Ok::<_, String>(format!("{name} looks")));
+            let looks = FunctionTool::sync(move |_: RawCall| Ok::<_, String>(format!("{name} looks")));
             let looks = looks.described(format!("Looks around, said {time} times."));
             Ok(vec![OfferedTool::new(tool.parse().unwrap(), Arc::new(looks))])
         })

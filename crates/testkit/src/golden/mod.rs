@@ -8,7 +8,7 @@ mod read;
 mod scene;
 mod write;
 
-pub use read::{Unlike, check};
+pub use read::{GoldenMismatch, check};
 pub use scene::SCENES;
 pub use write::{Golden, write};
 

@@ -10,7 +10,7 @@ use super::Ending;
 
 /// How a golden journal differs from what was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unlike {
+pub enum GoldenMismatch {
     /// A line cannot be read.
     #[error("line {line} cannot be read any more: {reason}")]
     Unreadable {
@@ -41,9 +41,10 @@ pub enum Unlike {
 ///
 /// # Errors
 /// The first difference.
-pub fn check(lines: &str, ending: &str) -> Result<Ending, Unlike> {
-    let unreadable =
-        |line: usize| move |error: serde_json::Error| Unlike::Unreadable { line, reason: error.to_string() };
+pub fn check(lines: &str, ending: &str) -> Result<Ending, GoldenMismatch> {
+    let unreadable = |line: usize| {
+        move |error: serde_json::Error| GoldenMismatch::Unreadable { line, reason: error.to_string() }
+    };
     let expected: Ending = serde_json::from_str(ending).map_err(unreadable(0))?;
     let tree = expected.tree;
     let (mut world, mut decided) = (World::new(tree), World::under(expected.rules, tree));
@@ -57,7 +58,7 @@ pub fn check(lines: &str, ending: &str) -> Result<Ending, Unlike> {
         if are_decided(expected.rules) {
             let again = decide(&mut decided, &batch.input).map(|decision| decision.events);
             if again.as_ref() != Ok(&batch.events) {
-                return Err(Unlike::Decided { after: after.0, decided: format!("{again:?}") });
+                return Err(GoldenMismatch::Decided { after: after.0, decided: format!("{again:?}") });
             }
         }
         batch.events.iter().for_each(|event| world.apply(event));
@@ -68,6 +69,6 @@ pub fn check(lines: &str, ending: &str) -> Result<Ending, Unlike> {
     if found == expected && (!are_decided(expected.rules) || decided == world) {
         Ok(found)
     } else {
-        Err(Unlike::Leads { expected: Box::new(expected), found: Box::new(found) })
+        Err(GoldenMismatch::Leads { expected: Box::new(expected), found: Box::new(found) })
     }
 }

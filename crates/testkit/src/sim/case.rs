@@ -26,7 +26,7 @@ use super::shared;
 use super::start::Before;
 use super::windows::{check_images, check_packet, check_shared, check_windows};
 use super::wrap_up::LastCalls;
-use super::{Broken, moves, random_definition};
+use super::{LawViolation, moves, random_definition};
 
 /// Longest life of one simulated tree, in operations.
 const OPERATIONS_MAX: u64 = 140;
@@ -133,13 +133,13 @@ impl Tally {
 ///
 /// # Errors
 /// The law that did not hold.
-pub fn run_case(seed: u64) -> Result<Tally, Broken> {
+pub fn run_case(seed: u64) -> Result<Tally, LawViolation> {
     let mut case = Case::new(seed);
     match case.live() {
         Ok(()) => Ok(case.tally),
         Err(law) => {
             let last = case.batches.last().map(|batch| serde_json::to_string(batch).unwrap_or_default());
-            Err(Broken { seed, operation: case.tally.operations, law, last: last.unwrap_or_default() })
+            Err(LawViolation { seed, operation: case.tally.operations, law, last: last.unwrap_or_default() })
         }
     }
 }
@@ -149,9 +149,9 @@ pub fn run_case(seed: u64) -> Result<Tally, Broken> {
 ///
 /// # Errors
 /// The law that did not hold.
-pub fn batches(seed: u64) -> Result<Vec<Batch>, Broken> {
+pub fn batches(seed: u64) -> Result<Vec<Batch>, LawViolation> {
     let mut case = Case::new(seed);
-    let broken = |law| Broken { seed, operation: 0, law, last: String::new() };
+    let broken = |law| LawViolation { seed, operation: 0, law, last: String::new() };
     case.start().map_err(broken)?;
     match case.go_on().map_err(broken)? {
         Some(mut branch) => {

@@ -27,7 +27,7 @@ pub use policy::PolicyTally;
 
 /// A broken law, and how to reproduce it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct LawViolation {
     /// The seed of the case.
     pub seed: u64,
     /// After how many operations.
@@ -38,20 +38,20 @@ pub struct Broken {
     pub last: String,
 }
 
-impl std::fmt::Display for Broken {
+impl std::fmt::Display for LawViolation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { seed, operation, law, last } = self;
         write!(f, "{law} (operation {operation}); reproduce with: make sim SEED={seed} STEPS=1\nlast: {last}")
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for LawViolation {}
 
 /// Runs cases from `seed` on until `steps` operations are done.
 ///
 /// # Errors
 /// The first broken law.
-pub fn run(seed: u64, steps: u64) -> Result<Tally, Broken> {
+pub fn run(seed: u64, steps: u64) -> Result<Tally, LawViolation> {
     let mut tally = Tally::default();
     let mut next = seed;
     while tally.operations < steps.max(1) {

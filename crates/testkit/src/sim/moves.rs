@@ -3,8 +3,8 @@
 use spinney_kernel::budget::{Amounts, CacheWrites, Ceilings, Resource, Usage, Used};
 use spinney_kernel::context::Frame;
 use spinney_kernel::definition::{
-    ApprovalScope, GivenMessage, Mismatch, MismatchKind, OnLost, OnLow, RememberedApproval, SubjectPattern,
-    Wrong,
+    ApprovalScope, FieldMismatch, GivenMessage, Mismatch, MismatchKind, OnLost, OnLow, RememberedApproval,
+    SubjectPattern,
 };
 use spinney_kernel::primitives::{
     Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Connection, ConnectionEnd, ConnectionRefusal,
@@ -347,7 +347,7 @@ fn thought(dice: &mut Dice) -> Option<Thought> {
 fn mismatch(dice: &mut Dice) -> Mismatch {
     let kinds = [MismatchKind::NotJson, MismatchKind::Value, MismatchKind::TooMuch, MismatchKind::Schema];
     let kind = dice.pick(&kinds).unwrap_or(MismatchKind::Value);
-    let wrong = Wrong { path: "/a".repeat(dice.below(100) as usize), expected: said(dice) };
+    let wrong = FieldMismatch { path: "/a".repeat(dice.below(100) as usize), expected: said(dice) };
     Mismatch { kind, wrong: vec![wrong; dice.below(5) as usize], more: dice.below(3) as u32 }
 }
 

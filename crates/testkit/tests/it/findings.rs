@@ -1,7 +1,7 @@
 //! Combined results of several agents, for their parent.
 
 use insta::assert_snapshot;
-use spinney_kernel::context::{Finding, Findings, Late, Message};
+use spinney_kernel::context::{Finding, Findings, Message, TimedOut};
 use spinney_kernel::record::{Ballot, ExitKind, WaitNeed};
 use spinney_testkit::{Scenario, check};
 
@@ -33,7 +33,7 @@ fn l33_sources_are_listed_once_with_everybody_who_names_them() {
     let findings = three();
     assert!(!findings.is_had());
     assert_eq!(findings.missing, [name("c")]);
-    assert_snapshot!(findings.text(Late::Yes), @"partial, time is up: 2 of 3 ended; still working: c; wait again, or cancel the agents you no longer need");
+    assert_snapshot!(findings.text(TimedOut::Yes), @"partial, time is up: 2 of 3 ended; still working: c; wait again, or cancel the agents you no longer need");
     assert_snapshot!(findings.source_lines(), @"
     Sources:
     - https://trees.example/ash#top (a, b)

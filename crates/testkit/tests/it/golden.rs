@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use spinney_kernel::record::are_decided;
-use spinney_testkit::golden::{Ending, SCENES, Unlike, check, write};
+use spinney_testkit::golden::{Ending, GoldenMismatch, SCENES, check, write};
 
 /// Every golden journal with its recorded end, and its name.
 fn all() -> Vec<(String, String, String)> {
@@ -45,19 +45,21 @@ fn x8_a_golden_journal_that_was_changed_is_found_out() {
         let changed = format!(r#"{before}"draw":7{rest}"#);
         let found = check(&changed, &ending);
         assert!(
-            matches!(&found, Err(Unlike::Leads { found, .. }) if found.hash != expected.hash),
+            matches!(&found, Err(GoldenMismatch::Leads { found, .. }) if found.hash != expected.hash),
             "{name}: {found:?}"
         );
         let short: Vec<&str> = lines.lines().collect();
         let short = short[..short.len() - 1].join("\n");
-        assert!(matches!(check(&short, &ending), Err(Unlike::Leads { .. })), "{name}");
+        assert!(matches!(check(&short, &ending), Err(GoldenMismatch::Leads { .. })), "{name}");
         let other = lines.replacen(r#""attempt":1,"held""#, r#""attempt":2,"held""#, 1);
         let found = check(&other, &ending);
         // Decisions under unknown rules are not decided again: the chain detects the change.
         let is_found = match &found {
-            Err(Unlike::Decided { .. }) => are_decided(expected.rules),
-            Err(Unlike::Leads { found, .. }) => !are_decided(expected.rules) && found.hash != expected.hash,
-            Ok(_) | Err(Unlike::Unreadable { .. }) => false,
+            Err(GoldenMismatch::Decided { .. }) => are_decided(expected.rules),
+            Err(GoldenMismatch::Leads { found, .. }) => {
+                !are_decided(expected.rules) && found.hash != expected.hash
+            }
+            Ok(_) | Err(GoldenMismatch::Unreadable { .. }) => false,
         };
         assert!(is_found, "{name}: {found:?}");
     }

@@ -7,7 +7,7 @@ use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::primitives::{Actor, Body, Category, Envelope, RoleName, enclose};
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::{Request, Send};
-use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
+use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, RawCall};
 use spinney_testkit::{TestHome, definition};
 
 use crate::observed::name;
@@ -56,7 +56,7 @@ fn planted(share: Share) -> Definition {
 
 /// A tool whose result and image are secrets.
 fn look() -> FunctionTool {
-    FunctionTool::sync(|Untyped(attempt)| {
+    FunctionTool::sync(|RawCall(attempt)| {
         let called = if attempt.args.contains('1') { "SECRET-SEEN-1" } else { "SECRET-SEEN-2" };
         let found = format!("found SECRET-RESULT at {}", attempt.args);
         Ok::<_, String>(Answered::new(found).with_parts([image(called)]))

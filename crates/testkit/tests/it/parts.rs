@@ -14,7 +14,7 @@ use spinney_kernel::primitives::{
     Actor, BadPart, BlobRef, Body, Category, Enclosure, Part, RoleName, Seq, enclose, limit,
 };
 use spinney_kernel::rules::request::{Request, Send, SendReply, Spawn};
-use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, Untyped};
+use spinney_testkit::spinney::function_tool::{Answered, FunctionTool, RawCall};
 use spinney_testkit::{Scenario, TestHome, definition, recorded, settled};
 
 use crate::observed::name;
@@ -66,7 +66,7 @@ rules:
 
 /// A tool that returns an image; the first request returns last.
 fn look() -> FunctionTool {
-    FunctionTool::new(async |Untyped(attempt)| {
+    FunctionTool::new(async |RawCall(attempt)| {
         let is_slow = attempt.args.contains("slow");
         if is_slow {
             tokio::time::sleep(std::time::Duration::from_millis(500)).await;
@@ -173,7 +173,7 @@ async fn a_tools_parts_above_a_limit_are_left_out_and_reported() {
         (heavy, 4, "41943040 bytes together"),
     ];
     for (returned, kept, words) in cases {
-        let tool = FunctionTool::sync(move |_: Untyped| {
+        let tool = FunctionTool::sync(move |_: RawCall| {
             Ok::<_, String>(Answered::new("found").with_parts(returned.clone()))
         });
         let stage = TestHome::new(script).with_tool("look", tool);
@@ -332,7 +332,7 @@ async fn a_child_is_given_images_with_its_messages() {
 #[tokio::test(start_paused = true)]
 async fn a_long_answer_with_an_image_keeps_both() {
     let script = "rules: [ { when: { turn: 12 }, say: done }, { call: [ { tool: look, args: {} } ] } ]";
-    let tool = FunctionTool::sync(|_: Untyped| {
+    let tool = FunctionTool::sync(|_: RawCall| {
         Ok::<_, String>(Answered::new("many words ".repeat(400)).with_parts([image("a.png")]))
     });
     let stage = TestHome::new(script).with_tool("look", tool);

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use spinney_kernel::budget::{Usage, Used};
 use spinney_kernel::context::{Contexts, Frame};
 use spinney_kernel::definition::{
-    Allow, Definition, Mismatch, MismatchKind, OutputSchema, Refusal, WindowSpec, Wrong,
+    Allow, Definition, FieldMismatch, Mismatch, MismatchKind, OutputSchema, Refusal, WindowSpec,
 };
 use spinney_kernel::primitives::{Body, CallId, Category, RoleName, Running, TokenCount, limit};
 use spinney_kernel::record::{Event, Exit, Work};
@@ -32,7 +32,8 @@ fn shaped(definition: &mut Definition) {
 }
 
 fn misfit() -> Mismatch {
-    let wrong = Wrong { path: "/n".to_owned(), expected: "value is not of type \"integer\"".to_owned() };
+    let wrong =
+        FieldMismatch { path: "/n".to_owned(), expected: "value is not of type \"integer\"".to_owned() };
     Mismatch { kind: MismatchKind::Value, wrong: vec![wrong], more: 1 }
 }
 

@@ -19,7 +19,7 @@ use spinney_kernel::world::TreeState;
 use spinney_testkit::sim::is_within;
 use spinney_testkit::spinney::StartOptions;
 use spinney_testkit::spinney::bus::RecordedEvent;
-use spinney_testkit::spinney::function_tool::{FunctionTool, Untyped};
+use spinney_testkit::spinney::function_tool::{FunctionTool, RawCall};
 use spinney_testkit::spinney::tree::TreeSnapshot;
 use spinney_testkit::{TestHome, definition, recorded};
 
@@ -148,7 +148,7 @@ async fn tried(role: &str, calls: &str) -> Tried {
     let ran = Arc::new(AtomicUsize::new(0));
     let forbidden = || {
         let ran = Arc::clone(&ran);
-        FunctionTool::sync(move |_: Untyped| {
+        FunctionTool::sync(move |_: RawCall| {
             ran.fetch_add(1, Ordering::Relaxed);
             Ok::<_, String>("it ran")
         })

@@ -8,7 +8,7 @@ use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::context::{Contexts, Message, Packet};
 use spinney_kernel::definition::Share;
 use spinney_kernel::primitives::{AgentId, Body, CallId, Category, Envelope, limit};
-use spinney_kernel::record::{Event, ExitKind, Summary, Unsummed, Work};
+use spinney_kernel::record::{Event, ExitKind, NoSummary, Summary, Work};
 use spinney_kernel::rules::request::{Charge, Collect, Refresh, Request, Send, Spawn};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Scenario;
@@ -186,15 +186,15 @@ fn a_summary_before_the_eleventh_turn_makes_no_checkpoint() {
 /// Whatever becomes of the call, lines describe the cut, the event says why, and the agent has its turn.
 #[test]
 fn without_a_summary_lines_replace_the_cut_and_the_agent_continues() {
-    let ends: [(&str, Unsummed); 6] = [
-        ("failed #N invalid\nfailed #N invalid", Unsummed::Failed),
-        ("said #N", Unsummed::Empty),
-        ("said #N Let me see. | read {}", Unsummed::Tools),
-        ("redirect root Elsewhere. stop\nfailed #N stopped", Unsummed::Failed),
-        ("lost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N", Unsummed::Lost),
+    let ends: [(&str, NoSummary); 6] = [
+        ("failed #N invalid\nfailed #N invalid", NoSummary::Failed),
+        ("said #N", NoSummary::Empty),
+        ("said #N Let me see. | read {}", NoSummary::Tools),
+        ("redirect root Elsewhere. stop\nfailed #N stopped", NoSummary::Failed),
+        ("lost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N\nlost #N", NoSummary::Lost),
         (
             "pause root\nfailed #N rate_limit after=1s\npass 2s\nredirect root Elsewhere. stop",
-            Unsummed::Cancelled,
+            NoSummary::Cancelled,
         ),
     ];
     for (script, why) in ends {
@@ -227,7 +227,7 @@ fn a_summary_that_the_turn_could_not_be_paid_after_is_not_asked_for() {
         }
         step(&mut play, "root");
     }
-    assert_eq!(cuts(&play), [Some(Summary::Not(Unsummed::Budget))], "{}", play.log());
+    assert_eq!(cuts(&play), [Some(Summary::Not(NoSummary::Budget))], "{}", play.log());
     assert!(has_its_turn(&play, "root"));
     assert_eq!(play.world().state(), TreeState::Running);
 }
@@ -244,7 +244,7 @@ fn a_summary_that_is_refused_for_budget_neither_ends_its_agent_nor_halts_the_tre
     let amounts = Amounts::cost(left);
     play.must(Request::Charge(Charge { agent: name("root"), amounts, note: String::new() }));
     play.run("unpause root");
-    assert_eq!(cuts(&play), [Some(Summary::Not(Unsummed::Refused))], "{}", play.log());
+    assert_eq!(cuts(&play), [Some(Summary::Not(NoSummary::Refused))], "{}", play.log());
     // The turn halts the tree, as it would have without a summary.
     let halt = play.world().halted().and_then(|halt| play.world().call(halt.call));
     assert!(halt.is_some_and(|call| call.work.is_turn()), "{}", play.log());
@@ -306,7 +306,7 @@ fn a_summary_of_what_was_replaced_meanwhile_is_not_used() {
     let call = until_full(&mut play, "b");
     play.must(Request::Refresh(Refresh { agent: name("b"), replace: true }));
     play.run(&format!("said #{} FACT-1 holds.", call.0));
-    assert_eq!(cuts(&play), [Some(Summary::Not(Unsummed::Changed))], "{}", play.log());
+    assert_eq!(cuts(&play), [Some(Summary::Not(NoSummary::Changed))], "{}", play.log());
     assert!(!recorded(&play, "b").contains("summed up"));
     assert!(has_its_turn(&play, "b"));
 }
@@ -328,7 +328,7 @@ fn a_summary_of_something_that_stays_is_not_used() {
     let (mut other, call) = full();
     other.must(send("root", "y".repeat(20)));
     other.run(&format!("said #{} Three letters.", call.0));
-    assert_eq!(cuts(&other), [Some(Summary::Not(Unsummed::Changed))], "{}", other.log());
+    assert_eq!(cuts(&other), [Some(Summary::Not(NoSummary::Changed))], "{}", other.log());
     let recorded = recorded(&other, "root");
     assert!(recorded.starts_with("Earlier steps in short"), "{recorded}");
 }

@@ -1,10 +1,10 @@
 //! The real runtime over real stores, crashed on purpose and resumed: the laws hold with every batch, and where nothing
 //! depends on timing the result is that of a run without a crash.
 
-use spinney_testkit::sim::whole::{Case, CaseStore, LIVES, Mode, RunTally, TELLING, Try};
+use spinney_testkit::sim::whole::{Case, CaseStore, CrashChoice, LIVES, Mode, RunTally, TELLING};
 
 /// Runs seeds in every mode on two threads.
-fn run(seeds: impl IntoIterator<Item = u64>, place: &CaseStore, tries: Try) -> RunTally {
+fn run(seeds: impl IntoIterator<Item = u64>, place: &CaseStore, tries: CrashChoice) -> RunTally {
     let seeds: Vec<u64> = seeds.into_iter().collect();
     let half = |odd: u64| {
         let mut tally = RunTally::default();
@@ -32,7 +32,7 @@ fn run(seeds: impl IntoIterator<Item = u64>, place: &CaseStore, tries: Try) -> R
 /// call is paid once, and the result is that of a run without a crash.
 #[test]
 fn x2_o19_a_crash_at_every_journal_position_loses_and_repeats_nothing() {
-    let tally = run(1..41, &CaseStore::Memory, Try::Every);
+    let tally = run(1..41, &CaseStore::Memory, CrashChoice::Every);
     assert!(tally.positions > 2_000 && tally.crashes == tally.positions, "too little was tried: {tally:?}");
 }
 
@@ -41,10 +41,10 @@ fn x2_o19_a_crash_at_every_journal_position_loses_and_repeats_nothing() {
 /// repeated or paid twice.
 #[test]
 fn x2_another_owner_at_every_journal_position_loses_and_repeats_nothing() {
-    let tally = run(1..31, &CaseStore::Memory, Try::Takeover);
+    let tally = run(1..31, &CaseStore::Memory, CrashChoice::Takeover);
     assert!(tally.positions > 700 && tally.crashes == tally.positions, "too little was tried: {tally:?}");
     let folder = tempfile::tempdir().unwrap();
-    let tally = run(1..4, &CaseStore::Sqlite(folder.path().to_path_buf()), Try::Takeover);
+    let tally = run(1..4, &CaseStore::Sqlite(folder.path().to_path_buf()), CrashChoice::Takeover);
     assert!(tally.positions > 50 && tally.crashes == tally.positions, "too little was tried: {tally:?}");
 }
 
@@ -54,7 +54,7 @@ fn x2_another_owner_at_every_journal_position_loses_and_repeats_nothing() {
 #[test]
 fn graphs_come_to_what_their_policy_says_wherever_the_process_dies() {
     let is_graph = |seed: &u64| Case { seed: *seed, mode: Mode::Serial, place: CaseStore::Memory }.is_graph();
-    let tally = run((3_000..3_018).filter(is_graph), &CaseStore::Memory, Try::Every);
+    let tally = run((3_000..3_018).filter(is_graph), &CaseStore::Memory, CrashChoice::Every);
     let policy = tally.policy;
     assert!(policy.graphs.iter().sum::<u64>() > 200, "too few ends of graphs: {policy:?}");
     assert!(policy.nodes > 2_000 && policy.inputs > 50, "too little was compared: {policy:?}");
@@ -64,7 +64,7 @@ fn graphs_come_to_what_their_policy_says_wherever_the_process_dies() {
 /// at least one of these.
 #[test]
 fn x2_crash_after_crash_keeps_every_law() {
-    let tally = run(1_000..1_080, &CaseStore::Memory, Try::Random(LIVES));
+    let tally = run(1_000..1_080, &CaseStore::Memory, CrashChoice::Random(LIVES));
     assert!(tally.crashes > 4_000, "too little was tried: {tally:?}");
     let missing: Vec<_> = TELLING.iter().filter(|telling| !tally.seen.contains(*telling)).collect();
     assert!(missing.is_empty(), "never seen: {missing:?}");
@@ -74,7 +74,7 @@ fn x2_crash_after_crash_keeps_every_law() {
 #[test]
 fn x2_o19_a_crash_at_every_position_of_a_file_loses_and_repeats_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let tally = run(1..4, &CaseStore::Sqlite(folder.path().to_path_buf()), Try::Every);
+    let tally = run(1..4, &CaseStore::Sqlite(folder.path().to_path_buf()), CrashChoice::Every);
     assert!(tally.positions > 100 && tally.crashes == tally.positions, "too little was tried: {tally:?}");
 }
 
@@ -82,6 +82,7 @@ fn x2_o19_a_crash_at_every_position_of_a_file_loses_and_repeats_nothing() {
 #[test]
 fn x2_crash_after_crash_over_one_file_keeps_every_law() {
     let folder = tempfile::tempdir().unwrap();
-    let tally = run(2_000..2_006, &CaseStore::Sqlite(folder.path().to_path_buf()), Try::Random(LIVES));
+    let tally =
+        run(2_000..2_006, &CaseStore::Sqlite(folder.path().to_path_buf()), CrashChoice::Random(LIVES));
     assert!(tally.crashes > 300, "too little was tried: {tally:?}");
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use spinney_journal::{Batch, Journal, JournalFault};
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used};
-use spinney_kernel::context::{Aim, OpenCalls};
+use spinney_kernel::context::{CallPurpose, OpenCalls};
 use spinney_kernel::definition::{Definition, ModelSpec};
 use spinney_kernel::primitives::{AgentId, CallId, ModelName, RoleName, Time, TreeId};
 use spinney_kernel::record::{Attachment, Branched, Event, FrameIx, Outcome, Spawned};
@@ -351,19 +351,20 @@ impl CostsFold {
         if note.held.is_zero() && sums.spent.is_zero() {
             return;
         }
-        let (agent, aim) = (open.agent.clone(), open.aim.clone());
+        let (agent, purpose) = (open.agent.clone(), open.purpose.clone());
         (sums.count, sums.held) = (1, note.held);
-        if let (Some(model), Some(Used::Tokens(usage))) = (aim.model(), used) {
+        if let (Some(model), Some(Used::Tokens(usage))) = (purpose.model(), used) {
             sums.input_tokens = usage.input_tokens();
             sums.cached_tokens = usage.cached_input;
             sums.saved_nanos = self.saved(model, &usage, note.start);
         }
-        let what = match &aim {
-            Aim::Turn(model) | Aim::LastTurn(model) | Aim::Summary(model) | Aim::Outside(model) => {
-                model.to_string()
-            }
-            Aim::Tool(tool) => format!("tool {tool}"),
-            Aim::Child | Aim::Wait(_) | Aim::Question => "(wait)".to_owned(),
+        let what = match &purpose {
+            CallPurpose::Turn(model)
+            | CallPurpose::LastTurn(model)
+            | CallPurpose::Summary(model)
+            | CallPurpose::Outside(model) => model.to_string(),
+            CallPurpose::Tool(tool) => format!("tool {tool}"),
+            CallPurpose::Child | CallPurpose::Wait(_) | CallPurpose::Question => "(wait)".to_owned(),
         };
         self.book(&Booking { agent: &agent, what: &what, attempt: Some(note.attempt), sums });
     }

@@ -27,7 +27,7 @@ impl EventNames {
     /// Call it before describing the event.
     pub fn enter(&mut self, event: &Event) {
         if let Event::CallSwitched { call, .. } = event {
-            self.switched_from = self.calls.find(*call).and_then(|open| open.aim.model().cloned());
+            self.switched_from = self.calls.find(*call).and_then(|open| open.purpose.model().cloned());
         }
         self.calls.enter(event);
         if let Event::CallStarted { call, held, .. } = event {
@@ -39,7 +39,7 @@ impl EventNames {
         }
         if let Event::CallEnded { call, outcome: Outcome::Done { asks, .. }, .. } = event
             && let Some(open) = self.calls.find(*call)
-            && open.aim.is_turn()
+            && open.purpose.is_turn()
         {
             self.asks.insert(open.agent.clone(), asks.clone());
         }

@@ -1,7 +1,7 @@
 //! Each event as text. Important ones are marked; the rest is for people who want every detail.
 
 use spinney_kernel::budget::Resource;
-use spinney_kernel::context::Aim;
+use spinney_kernel::context::CallPurpose;
 use spinney_kernel::definition::{Graph, ModelSpec, OnLow, Refusal};
 use spinney_kernel::primitives::{
     Actor, AgentId, Body, CallId, Category, CheckpointKind, CheckpointName, Connection, ConnectionTotals,
@@ -501,11 +501,15 @@ fn waiting(names: &EventNames, call: CallId, why: WaitReason, account: Option<&A
 }
 
 fn name(names: &EventNames, call: CallId) -> String {
-    match names.calls.find(call).map(|open| &open.aim) {
-        Some(Aim::Turn(model) | Aim::LastTurn(model) | Aim::Outside(model)) => format!("model {model}"),
-        Some(Aim::Summary(model)) => format!("model {model} for a summary"),
-        Some(Aim::Tool(tool)) => tool.to_string(),
-        Some(Aim::Child | Aim::Wait(_) | Aim::Question) | None => format!("call {}", call.0),
+    match names.calls.find(call).map(|open| &open.purpose) {
+        Some(CallPurpose::Turn(model) | CallPurpose::LastTurn(model) | CallPurpose::Outside(model)) => {
+            format!("model {model}")
+        }
+        Some(CallPurpose::Summary(model)) => format!("model {model} for a summary"),
+        Some(CallPurpose::Tool(tool)) => tool.to_string(),
+        Some(CallPurpose::Child | CallPurpose::Wait(_) | CallPurpose::Question) | None => {
+            format!("call {}", call.0)
+        }
     }
 }
 
@@ -538,30 +542,34 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> EventText {
             short(&body.text)
         )),
         Outcome::Done { body, asks, is_error, mismatch: None, stop, files: _, removed: _, exit: _ } => {
-            match (names.calls.find(call).map(|open| &open.aim), body.text.trim().is_empty()) {
-                (Some(Aim::Tool(_)), _) if *is_error => {
+            match (names.calls.find(call).map(|open| &open.purpose), body.text.trim().is_empty()) {
+                (Some(CallPurpose::Tool(_)), _) if *is_error => {
                     main_line(format!("gets an error from {name}: {}", returned(body)))
                 }
-                (Some(Aim::Tool(_)), _) => {
+                (Some(CallPurpose::Tool(_)), _) => {
                     main_line(format!("gets from {name}: {}{}", returned(body), with(body)))
                 }
-                (Some(Aim::Summary(_)), _) => main_line(format!("writes a summary: {}", short(&body.text))),
-                (Some(Aim::Turn(_) | Aim::LastTurn(_)), true) => {
+                (Some(CallPurpose::Summary(_)), _) => {
+                    main_line(format!("writes a summary: {}", short(&body.text)))
+                }
+                (Some(CallPurpose::Turn(_) | CallPurpose::LastTurn(_)), true) => {
                     detail(format!("requests {}", counted(asks.len() as u64, "tool")))
                 }
-                (Some(Aim::Turn(_) | Aim::LastTurn(_)), false)
+                (Some(CallPurpose::Turn(_) | CallPurpose::LastTurn(_)), false)
                     if asks.is_empty() && *stop == StopReason::OutputCap =>
                 {
                     main_line(format!("answers, cut at its output cap: {}", short(&body.text)))
                 }
-                (Some(Aim::Turn(_) | Aim::LastTurn(_)), false) if asks.is_empty() => {
+                (Some(CallPurpose::Turn(_) | CallPurpose::LastTurn(_)), false) if asks.is_empty() => {
                     main_line(format!("answers: {}", short(&body.text)))
                 }
-                (Some(Aim::Turn(_) | Aim::LastTurn(_)), false) => {
+                (Some(CallPurpose::Turn(_) | CallPurpose::LastTurn(_)), false) => {
                     main_line(format!("says: {}", short(&body.text)))
                 }
-                (Some(Aim::Outside(_)), _) => main_line(format!("{name} answered{}", cut_text(*stop))),
-                (Some(Aim::Child | Aim::Wait(_) | Aim::Question) | None, _) => {
+                (Some(CallPurpose::Outside(_)), _) => {
+                    main_line(format!("{name} answered{}", cut_text(*stop)))
+                }
+                (Some(CallPurpose::Child | CallPurpose::Wait(_) | CallPurpose::Question) | None, _) => {
                     detail(format!("{name} is done"))
                 }
             }

@@ -316,7 +316,7 @@ impl LiveTree {
         self.questions.remove(&call);
         match outcome {
             Outcome::Done { body, .. } => {
-                let is_turn = self.names.calls.find(call).is_some_and(|open| open.aim.is_turn());
+                let is_turn = self.names.calls.find(call).is_some_and(|open| open.purpose.is_turn());
                 if let Some(note) = ix.and_then(|ix| self.agents.get_mut(&ix))
                     && is_turn
                     && !body.text.trim().is_empty()

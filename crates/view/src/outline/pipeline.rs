@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use spinney::tree_file::{NotHeld, PipelineBound, RunFactor, StepBound};
+use spinney::tree_file::{PipelineBound, RunFactor, StepBound, UnboundedHold};
 use spinney_kernel::budget::usd;
 use spinney_kernel::definition::{
     AskTimeout, Graph, GraphNode, GraphStep, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, StepInput,
@@ -360,19 +360,19 @@ fn spends(step: &StepBound) -> String {
     }
 }
 
-const fn reason(why: NotHeld) -> &'static str {
+const fn reason(why: UnboundedHold) -> &'static str {
     match why {
-        NotHeld::Spawns => "and its agent may start others",
-        NotHeld::Unpriced => "and its model has no price",
-        NotHeld::NoContext => "and the size of its model's context is unknown",
+        UnboundedHold::Spawns => "and its agent may start others",
+        UnboundedHold::Unpriced => "and its model has no price",
+        UnboundedHold::NoContext => "and the size of its model's context is unknown",
     }
 }
 
-const fn not_held_word(why: NotHeld) -> &'static str {
+const fn not_held_word(why: UnboundedHold) -> &'static str {
     match why {
-        NotHeld::Spawns => "spawns",
-        NotHeld::Unpriced => "unpriced",
-        NotHeld::NoContext => "no_context",
+        UnboundedHold::Spawns => "spawns",
+        UnboundedHold::Unpriced => "unpriced",
+        UnboundedHold::NoContext => "no_context",
     }
 }
 

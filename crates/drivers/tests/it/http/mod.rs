@@ -12,7 +12,7 @@ mod upstream;
 use std::time::Duration;
 
 use spinney_drivers::http::{
-    HttpClient, HttpLimits, LastAnnouncement, ModelKey, Proxies, WireCall, WireMissed,
+    HttpClient, HttpLimits, LastAnnouncement, ModelKey, Proxies, WireAttemptError, WireCall,
 };
 use spinney_drivers::wire::{
     CacheTime, Keep, ServedFrom, WireAnswer, WireDelta, WireFormat, WireMessage, WireParams, WirePart,
@@ -54,7 +54,7 @@ fn call(format: WireFormat, base_url: &str) -> WireCall {
 }
 
 /// One attempt, and the text that was streamed.
-async fn ask(limits: HttpLimits, call: WireCall) -> (Result<WireAnswer, Box<WireMissed>>, String) {
+async fn ask(limits: HttpLimits, call: WireCall) -> (Result<WireAnswer, Box<WireAttemptError>>, String) {
     let mut streamed = String::new();
     let answer = client(limits)
         .ask(call, &mut |delta| {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use spinney_drivers::http::{HttpHeader, ModelKey, Reached, WireMissed};
+use spinney_drivers::http::{HttpHeader, ModelKey, Reached, WireAttemptError};
 use spinney_drivers::providers::{ProviderClients, ProviderModel, ProviderSetup, missed as settled};
 use spinney_drivers::wire::{ServedFrom, WireAnswer, WireFault, WireFaultKind, WireFormat, WireParams};
 use spinney_kernel::budget::{Usage, Used};
@@ -322,7 +322,7 @@ async fn v7_a_failed_attempt_is_settled_by_how_far_it_came() {
 fn v7_an_error_costs_nothing_at_the_address_of_the_provider() {
     let used = |reached, status, from| {
         let fault = WireFault { status, ..WireFault::new(WireFaultKind::Server, "x") };
-        settled(WireMissed { fault, reached, answer: WireAnswer::default() }, from).used
+        settled(WireAttemptError { fault, reached, answer: WireAnswer::default() }, from).used
     };
     for status in (300..=599).map(Some) {
         let at_provider = if matches!(status, Some(520..=527 | 530)) { Used::Unknown } else { Used::NOTHING };

@@ -4,7 +4,7 @@ use super::super::text::{child_text, shown, wait_text};
 use super::{Context, Contexts, End, Reader};
 use crate::budget::Amounts;
 use crate::context::agent_context::Returned;
-use crate::context::{Attachments, Facts, Finding, Late, Message};
+use crate::context::{Attachments, Facts, Finding, Message, TimedOut};
 use crate::definition::Builtin;
 use crate::primitives::{Actor, AgentId, Body, Category, answer_digest};
 use crate::record::{ChildEnd, Exit, Outcome, WaitFor};
@@ -89,7 +89,7 @@ impl Contexts {
             let is_error = !finding.is_completed();
             return Some((finding.text, is_error, Facts { used: finding.used, left: None }));
         };
-        let late = if is_late { Late::Yes } else { Late::No };
+        let late = if is_late { TimedOut::Yes } else { TimedOut::No };
         // A single one has no heading that shows what it used.
         let alone = findings.first().filter(|one| agents.iter().all(|agent| *agent == one.agent));
         let facts = Facts { used: alone.and_then(|one| one.used), left: None };

@@ -9,10 +9,10 @@ mod done;
 mod failed;
 mod first_token;
 mod held_back;
+mod journal_away;
 mod lost;
 mod rate;
 mod resumed;
-mod stood_still;
 mod suspended;
 mod timer;
 
@@ -25,10 +25,10 @@ pub use done::Done;
 pub use failed::Failed;
 pub use first_token::FirstToken;
 pub use held_back::HeldBack;
+pub use journal_away::JournalAway;
 pub use lost::Lost;
 pub use rate::Rate;
 pub use resumed::Resumed;
-pub use stood_still::StoodStill;
 pub use suspended::Suspended;
 pub use timer::Timer;
 
@@ -46,7 +46,9 @@ pub enum Report {
     Breaker(Breaker),
     Rate(Rate),
     Resumed(Resumed),
-    StoodStill(StoodStill),
+    // Journals name it so.
+    #[serde(rename = "stood_still")]
+    JournalAway(JournalAway),
     Suspended(Suspended),
     Continued(Continued),
     FirstToken(FirstToken),
@@ -68,7 +70,7 @@ impl Report {
             Self::Breaker(report) => report.decide(draft),
             Self::Rate(report) => report.decide(draft),
             Self::Resumed(report) => report.decide(draft),
-            Self::StoodStill(report) => report.decide(draft),
+            Self::JournalAway(report) => report.decide(draft),
             Self::Suspended(report) => report.decide(draft),
             Self::Continued(report) => report.decide(draft),
             Self::FirstToken(report) => report.decide(draft),

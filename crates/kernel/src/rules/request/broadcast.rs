@@ -7,7 +7,7 @@ use crate::definition::Refusal;
 use crate::primitives::{Actor, AgentId, Category, limit};
 use crate::rules::turn::Before;
 use crate::rules::{Draft, turn};
-use crate::window::News;
+use crate::window::SharedContent;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,7 +67,7 @@ impl Broadcast {
             }
         }
         let is_whole = self.categories.contains(&Category::System);
-        let news = if is_whole { News::Briefing } else { News::Context };
+        let news = if is_whole { SharedContent::Briefing } else { SharedContent::Context };
         let shared = |to| turn::share(draft, &self.from, to, news, Before::Stays);
         Ok(BroadcastReply { messages: self.to.iter().map(shared).collect() })
     }

@@ -7,7 +7,7 @@ use crate::definition::Refusal;
 use crate::primitives::{Actor, AgentId};
 use crate::rules::turn::Before;
 use crate::rules::{Draft, turn};
-use crate::window::News;
+use crate::window::SharedContent;
 
 /// Idempotent: a second refresh adds nothing new.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ impl Refresh {
         let parent = above.ok_or_else(|| Refusal::NobodyAbove { agent: self.agent.clone() })?;
         let from = draft.agent_id(parent).clone();
         let before = if self.replace { Before::Goes } else { Before::Stays };
-        let messages = turn::share(draft, &from, &self.agent, News::Briefing, before);
+        let messages = turn::share(draft, &from, &self.agent, SharedContent::Briefing, before);
         Ok(RefreshReply { messages })
     }
 }

@@ -7,7 +7,7 @@ use crate::primitives::{Actor, AgentId, Category, Envelope, TokenCount, check_pa
 use crate::record::{Clamped, Event, Span, Spawned};
 use crate::rules::Draft;
 use crate::window;
-use crate::window::{News, Window};
+use crate::window::{SharedContent, Window};
 use crate::world::{AgentIx, World};
 
 /// Everything in it was checked.
@@ -131,7 +131,7 @@ impl Opening {
         let (from, window) = (world.agent_id(parent), &world.agent(parent).progress.window);
         match self.share {
             Share::Goal | Share::Thread => (Vec::new(), false),
-            Share::Briefing => (window.news(&Window::default(), from, News::Briefing), false),
+            Share::Briefing => (window.news(&Window::default(), from, SharedContent::Briefing), false),
             Share::Fork(turns) => (window.turns(turns), true),
         }
     }

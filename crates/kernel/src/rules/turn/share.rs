@@ -3,7 +3,7 @@
 use crate::primitives::AgentId;
 use crate::record::Event;
 use crate::rules::Draft;
-use crate::window::{News, Window};
+use crate::window::{SharedContent, Window};
 
 /// What happens to messages that were shared before.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,13 @@ pub(crate) enum Before {
 }
 
 /// Shares what the recipient does not have yet. Returns the number of messages.
-pub(crate) fn share(draft: &mut Draft<'_>, from: &AgentId, to: &AgentId, news: News, before: Before) -> u32 {
+pub(crate) fn share(
+    draft: &mut Draft<'_>,
+    from: &AgentId,
+    to: &AgentId,
+    news: SharedContent,
+    before: Before,
+) -> u32 {
     let window = |agent: &AgentId| {
         let ix = draft.agents().find(agent)?;
         Some(&draft.agents().living(ix)?.progress.window)

@@ -5,7 +5,7 @@ use crate::budget::Fit;
 use crate::context::summary_tokens;
 use crate::definition::Compact;
 use crate::primitives::limit;
-use crate::record::{Cut, ModelCall, Summary, Unsummed, Work};
+use crate::record::{Cut, ModelCall, NoSummary, Summary, Work};
 use crate::rules::{Draft, call};
 use crate::window;
 use crate::world::AgentIx;
@@ -34,26 +34,26 @@ pub(super) fn telling(draft: &Draft<'_>, ix: AgentIx, cut: &Cut, compact: Compac
 }
 
 /// The call for a summary of what is dropped, if it fits and the turn can still be paid for.
-fn work(draft: &Draft<'_>, ix: AgentIx, cut: &Cut) -> Result<Work, Unsummed> {
+fn work(draft: &Draft<'_>, ix: AgentIx, cut: &Cut) -> Result<Work, NoSummary> {
     let agent = draft.agent(ix);
     let (window, model) = (&agent.progress.window, &agent.terms.model);
     let size = window.room().unwrap_or(u64::MAX);
-    let (covers, tokens) = window::covers(window, cut, size, summary_tokens()).ok_or(Unsummed::NoRoom)?;
+    let (covers, tokens) = window::covers(window, cut, size, summary_tokens()).ok_or(NoSummary::NoRoom)?;
     let mut left = window.clone();
     left.cut(cut);
-    let turn = call::turn_work(draft, ix, model, left.tokens()).map_err(|_| Unsummed::Refused)?;
+    let turn = call::turn_work(draft, ix, model, left.tokens()).map_err(|_| NoSummary::Refused)?;
     let summary_cap = turn.output_cap.min(covers.room());
     let summary =
-        call::model_work(draft, ix, model, tokens.bound(), summary_cap).map_err(|_| Unsummed::Refused)?;
+        call::model_work(draft, ix, model, tokens.bound(), summary_cap).map_err(|_| NoSummary::Refused)?;
     let estimate = window.is_estimated().then(|| window.corrected(tokens.estimate()));
     if summary.output_cap < limit::SUMMARY_TOKENS_MIN {
-        return Err(Unsummed::NoRoom);
+        return Err(NoSummary::NoRoom);
     }
     let summary = Work::Model(ModelCall { summary: Some(Box::new(covers)), estimate, ..summary });
     let [turn, ask] =
         [&Work::Model(turn), &summary].map(|work| call::first_attempt(draft.definition(), work, draft.now()));
     match draft.ledger().fit(agent.account, &turn.plus(&ask)) {
         Fit::Yes | Fit::Wait(..) => Ok(summary),
-        Fit::Never(..) | Fit::Shut(_) => Err(Unsummed::Budget),
+        Fit::Never(..) | Fit::Shut(_) => Err(NoSummary::Budget),
     }
 }

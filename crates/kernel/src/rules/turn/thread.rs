@@ -6,7 +6,7 @@ use crate::definition::Shares;
 use crate::primitives::{AgentId, Category};
 use crate::record::Event;
 use crate::rules::Draft;
-use crate::window::{News, Slice};
+use crate::window::{SharedContent, Slice};
 use crate::world::{AgentIx, AgentState, World};
 
 /// A new agent joins its parent's thread: the one that the parent reads, or else the parent's own.
@@ -17,7 +17,7 @@ pub(super) fn join(draft: &mut Draft<'_>, parent: AgentIx, agent: &AgentId) {
     let bound = least(draft, head, readers);
     let of = draft.agent_id(head).clone();
     draft.record(Event::ThreadJoined { agent: agent.clone(), of: of.clone(), bound });
-    share(draft, &of, agent, News::Context, Before::Stays);
+    share(draft, &of, agent, SharedContent::Context, Before::Stays);
 }
 
 /// Removes an agent that is about to end from the thread that it reads.
@@ -35,7 +35,7 @@ pub(crate) fn spread(draft: &mut Draft<'_>, head: AgentIx) {
     for reader in readers(draft, head) {
         if matches!(draft.agent(reader).state, AgentState::Live) {
             let reader = draft.agent_id(reader).clone();
-            share(draft, &of, &reader, News::Context, Before::Stays);
+            share(draft, &of, &reader, SharedContent::Context, Before::Stays);
         }
     }
 }

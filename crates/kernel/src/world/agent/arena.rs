@@ -189,7 +189,7 @@ impl PartialEq for Agents {
 impl Eq for Agents {}
 
 /// What spawning an agent needs besides the event.
-pub(crate) struct Birth {
+pub(crate) struct NewAgent {
     pub(crate) parent: Option<AgentIx>,
     pub(crate) account: AccountIx,
     pub(crate) recursive: Recursion,
@@ -341,8 +341,8 @@ impl Agents {
         path
     }
 
-    pub(crate) fn insert(&mut self, spawned: &Spawned, birth: &Birth) -> AgentIx {
-        let Birth { parent, account, recursive } = *birth;
+    pub(crate) fn insert(&mut self, spawned: &Spawned, birth: &NewAgent) -> AgentIx {
+        let NewAgent { parent, account, recursive } = *birth;
         let ix = AgentIx::after(self.slots.len());
         let sibling = parent.and_then(|ix| self.living(ix)).and_then(|parent| parent.family.first_child);
         let agent = Agent {

@@ -7,7 +7,7 @@ mod repeats;
 mod snapshot;
 mod state;
 
-pub(crate) use arena::Birth;
+pub(crate) use arena::NewAgent;
 pub use arena::{Agent, AgentIx, AgentTerms, Agents, Ended, Finished, QueuedMessage};
 pub use clocks::AgentClock;
 pub(crate) use clocks::AgentClocks;

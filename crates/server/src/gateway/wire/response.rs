@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
-use spinney_drivers::http::{AnswerBody, AnswerHead, BodyEnd, BodyKind, Reached, WireMissed};
+use spinney_drivers::http::{AnswerBody, AnswerHead, BodyEnd, BodyKind, Reached, WireAttemptError};
 use spinney_drivers::providers::{answered, missed};
 use spinney_drivers::wire::bounds::ERROR_BODY_BYTES_MAX;
 use spinney_drivers::wire::{
@@ -147,7 +147,7 @@ impl Reading {
         }
     }
 
-    fn finish(self, end: BodyEnd) -> Result<WireAnswer, Box<WireMissed>> {
+    fn finish(self, end: BodyEnd) -> Result<WireAnswer, Box<WireAttemptError>> {
         let (fault, reached) = match self {
             Self::Answer(body) => return body.finish(end, &mut |_| {}),
             Self::Refused { status, headers, body, faults } => {
@@ -162,7 +162,7 @@ impl Reading {
             }
             Self::Unread(fault) => (fault, Reached::Sent),
         };
-        Err(Box::new(WireMissed { fault, reached, answer: WireAnswer::default() }))
+        Err(Box::new(WireAttemptError { fault, reached, answer: WireAnswer::default() }))
     }
 }
 

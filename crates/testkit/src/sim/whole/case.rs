@@ -10,7 +10,7 @@ use super::super::dice::Dice;
 use super::crashing_journal::{Crash, CrashKind};
 use super::life::{Life, Same, TreeStore, live};
 use super::sim_tree::{Mode, SimTree};
-use super::{BrokenRun, RunTally};
+use super::{RunTally, RunViolation};
 
 /// The longest that a simulated tree may take, in its own time: beyond every timeout of a plot.
 const LIFE_MAX: Duration = Duration::from_secs(100 * 24 * 60 * 60);
@@ -26,7 +26,7 @@ pub enum CaseStore {
 
 /// Which crashes a case tries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Try {
+pub enum CrashChoice {
     /// One crash at every position of the journal, before and after the batch is written.
     Every,
     /// Another owner claims the tree at every position of the journal but the first.
@@ -56,24 +56,24 @@ impl Case {
     ///
     /// # Errors
     /// The broken law, and how to reproduce it.
-    pub fn run(&self, tries: Try) -> Result<RunTally, BrokenRun> {
+    pub fn run(&self, tries: CrashChoice) -> Result<RunTally, RunViolation> {
         let whole = self.live(&[])?;
         let mut tally = RunTally { cases: 1, ..RunTally::default() };
         tally.count(&whole);
         match tries {
-            Try::Every => {
+            CrashChoice::Every => {
                 for at in 1..=whole.batches {
                     for blow in [CrashKind::Before, CrashKind::After] {
                         self.at(&whole, Crash { at, blow }, &mut tally)?;
                     }
                 }
             }
-            Try::Takeover => {
+            CrashChoice::Takeover => {
                 for at in 2..=whole.batches {
                     self.at(&whole, Crash { at, blow: CrashKind::TakenOver }, &mut tally)?;
                 }
             }
-            Try::Random(lives) => {
+            CrashChoice::Random(lives) => {
                 let mut dice = Dice::new(self.seed ^ 0xC4A5_4ED0);
                 let plot = SimTree::new(self.seed, self.mode);
                 for _ in 0..lives {
@@ -86,7 +86,7 @@ impl Case {
     }
 
     /// One crash at one position, which must happen.
-    fn at(&self, whole: &Life, crash: Crash, tally: &mut RunTally) -> Result<(), BrokenRun> {
+    fn at(&self, whole: &Life, crash: Crash, tally: &mut RunTally) -> Result<(), RunViolation> {
         let before = tally.crashes;
         self.again(whole, &[crash], tally)?;
         if tally.crashes != before + 1 {
@@ -96,7 +96,7 @@ impl Case {
         Ok(())
     }
 
-    fn again(&self, whole: &Life, crashes: &[Crash], tally: &mut RunTally) -> Result<(), BrokenRun> {
+    fn again(&self, whole: &Life, crashes: &[Crash], tally: &mut RunTally) -> Result<(), RunViolation> {
         let life = self.live(crashes)?;
         tally.count(&life);
         if self.mode.is_exact() {
@@ -110,7 +110,7 @@ impl Case {
         Ok(())
     }
 
-    fn live(&self, crashes: &[Crash]) -> Result<Life, BrokenRun> {
+    fn live(&self, crashes: &[Crash]) -> Result<Life, RunViolation> {
         let broken = |law| self.broken(crashes, law);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.map_err(|error| broken(error.to_string()))?;
@@ -131,8 +131,8 @@ impl Case {
         life.unwrap_or_else(|_| Err("the tree did not come to its end".to_owned())).map_err(broken)
     }
 
-    fn broken(&self, crashes: &[Crash], law: String) -> BrokenRun {
-        BrokenRun { seed: self.seed, mode: self.mode, crashes: crashes.to_vec(), law }
+    fn broken(&self, crashes: &[Crash], law: String) -> RunViolation {
+        RunViolation { seed: self.seed, mode: self.mode, crashes: crashes.to_vec(), law }
     }
 }
 

@@ -16,7 +16,7 @@ mod record;
 mod sim_tree;
 
 pub use audit::{Audit, audit};
-pub use case::{Case, CaseStore, Try};
+pub use case::{Case, CaseStore, CrashChoice};
 pub use coverage::TELLING;
 pub use crashing_journal::{Crash, CrashKind};
 pub use sim_tree::Mode;
@@ -92,7 +92,7 @@ impl RunTally {
 
 /// A broken law, and how to reproduce it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokenRun {
+pub struct RunViolation {
     /// The seed of the case.
     pub seed: u64,
     /// The mode.
@@ -103,27 +103,27 @@ pub struct BrokenRun {
     pub law: String,
 }
 
-impl std::fmt::Display for BrokenRun {
+impl std::fmt::Display for RunViolation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { seed, mode, crashes, law } = self;
         write!(f, "{law}\n({mode:?}, {crashes:?}); reproduce with: make sim SEED={seed} STEPS=1")
     }
 }
 
-impl std::error::Error for BrokenRun {}
+impl std::error::Error for RunViolation {}
 
 /// Runs cases from `seed` on, in every mode, until `batches` are written.
 ///
 /// # Errors
 /// The first broken law.
-pub fn run(seed: u64, batches: u64, place: &CaseStore) -> Result<RunTally, BrokenRun> {
+pub fn run(seed: u64, batches: u64, place: &CaseStore) -> Result<RunTally, RunViolation> {
     let mut tally = RunTally::default();
     let mut next = seed;
     while tally.batches < batches.max(1) {
         for mode in Mode::ALL {
             let case = Case { seed: next, mode, place: place.clone() };
-            tally.add(&case.run(Try::Every)?);
-            tally.add(&case.run(Try::Random(LIVES))?);
+            tally.add(&case.run(CrashChoice::Every)?);
+            tally.add(&case.run(CrashChoice::Random(LIVES))?);
         }
         next = next.wrapping_add(1);
     }

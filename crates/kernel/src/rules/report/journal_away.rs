@@ -8,12 +8,12 @@ use crate::rules::{Draft, Receipt, clock};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StoodStill {
+pub struct JournalAway {
     /// When it was noticed.
     pub since: Time,
 }
 
-impl StoodStill {
+impl JournalAway {
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
         clock::recount(draft, self.since);
         Receipt::Applied
