@@ -174,7 +174,7 @@ pub(crate) fn hold(count: usize, tier: BoxTierChoice, workspace: &Path) -> ExitC
             let guard = run.guard_pid();
             run.finish(&mut |_, bytes| {
                 if bytes.starts_with(b"ready") {
-                    println!("guard {}", guard.unwrap_or(0));
+                    println!("guard {guard}");
                 }
             })
             .await

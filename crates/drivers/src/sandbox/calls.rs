@@ -20,6 +20,9 @@ pub(super) enum Forked {
     Parent(Pid),
 }
 
+/// The stack of a process that only becomes another program.
+const STACK_BYTES: usize = 128 << 10;
+
 /// Namespaces that a child begins in.
 pub(super) const NO_NAMESPACES: c_int = 0;
 pub(super) const ALL_NAMESPACES: c_int = libc::CLONE_NEWUSER
@@ -43,6 +46,74 @@ pub(super) fn fork(namespaces: c_int) -> io::Result<Forked> {
             pid.map(Forked::Parent).ok_or_else(|| io::ErrorKind::InvalidData.into())
         }
     }
+}
+
+/// What is known after a fork whose child can be watched.
+pub(super) enum ForkedWithHandle {
+    Child,
+    Parent(Pid, OwnedFd),
+}
+
+/// A copy of this process, which must have one thread only.
+pub(super) fn fork_with_handle() -> io::Result<ForkedWithHandle> {
+    let mut handle: c_int = -1;
+    let flags = c_long::from(libc::CLONE_PIDFD | libc::SIGCHLD);
+    // SAFETY: as in `fork`. The kernel writes the handle of the child into the third argument, on every machine.
+    let pid = unsafe {
+        libc::syscall(libc::SYS_clone, flags, 0 as c_long, &raw mut handle, 0 as c_long, 0 as c_long)
+    };
+    match checked(pid)? {
+        0 => Ok(ForkedWithHandle::Child),
+        pid => {
+            let handle = owned(handle.into())?;
+            let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+            pid.map(|pid| ForkedWithHandle::Parent(pid, handle))
+                .ok_or_else(|| io::ErrorKind::InvalidData.into())
+        }
+    }
+}
+
+/// Children of this process disappear when they end.
+pub(super) fn forget_children() -> io::Result<()> {
+    set_child_action(libc::SIG_IGN)
+}
+
+/// Children of this process wait to be collected, as usual.
+pub(super) fn collect_children() -> io::Result<()> {
+    set_child_action(libc::SIG_DFL)
+}
+
+fn set_child_action(action: libc::sighandler_t) -> io::Result<()> {
+    // SAFETY: no handler is installed.
+    if unsafe { libc::signal(libc::SIGCHLD, action) } == libc::SIG_ERR {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Runs a function in a new process that shares the memory of this one, which waits until the new one has become another
+/// program or has ended, with the number that the function returns. That saves the copy of everything that is mapped here.
+pub(super) fn start_before_exec(run: &mut dyn FnMut() -> c_int) -> io::Result<Pid> {
+    extern "C" fn begin(run: *mut c_void) -> c_int {
+        // SAFETY: it is the pointer that was given to `clone` below, whose caller waits.
+        let run = unsafe { &mut *run.cast::<&mut dyn FnMut() -> c_int>() };
+        run()
+    }
+    let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
+    let mut run = run;
+    let argument: *mut &mut dyn FnMut() -> c_int = &raw mut run;
+    // SAFETY: the stack grows down from the end of its memory, which is aligned. Memory and function live until the new
+    // process has left both, because this one waits for that. This process has one thread, so nothing else uses the memory.
+    let pid = unsafe {
+        libc::clone(
+            begin,
+            stack.as_mut_ptr_range().end.cast(),
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            argument.cast(),
+        )
+    };
+    let pid = checked(pid.into())?;
+    i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 /// Ends this process without running anything of it.

@@ -1,4 +1,5 @@
-//! The last steps before the command, in the process that becomes it. Nothing in here allocates.
+//! The last steps before the command, in the process that becomes it. It shares the memory of the first process, which waits,
+//! so nothing in here allocates.
 
 use std::ffi::CString;
 use std::io;
@@ -56,8 +57,6 @@ fn restrict(plan: &CommandPlan<'_>) -> Result<(), Failed> {
     for (resource, limit) in &plan.limits {
         setrlimit(*resource, *limit).during(BoxStep::Limits)?;
     }
-    // The guard gets its turn at once, however many processes a box has. No process of a box can change this.
-    run_when_idle().during(BoxStep::Limits)?;
     chdir(plan.folder.as_c_str()).during(BoxStep::Folder)?;
     if plan.walls != Walls::None {
         drop_capabilities().during(BoxStep::Capabilities)?;
@@ -67,6 +66,9 @@ fn restrict(plan: &CommandPlan<'_>) -> Result<(), Failed> {
         }
     }
     close_others_on_exec().during(BoxStep::Session)?;
+    // The guard gets its turn at once, however many processes a box has. No process of a box can change this. Until here
+    // everything is ours, and waits for nothing else.
+    run_when_idle().during(BoxStep::Limits)?;
     if plan.walls != Walls::None {
         let listener = seccomp_filter(plan.filter).during(BoxStep::SystemCalls)?;
         hand_over(plan.forks, listener.as_fd()).during(BoxStep::SystemCalls)?;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::watch::watch;
+use super::fork_server::serve;
 
 /// The name under which a program is started as the helper of a box.
 pub const HELPER_NAME: &str = "spinney-box";
@@ -17,10 +17,10 @@ pub fn can_guard_boxes() -> bool {
     CAN_GUARD.load(Ordering::Acquire)
 }
 
-/// Makes a box, if this process was started for that. Then it is the guard of one command until that has ended, and the
-/// caller must end with what this returns. To be called first in `main`, while there is one thread.
+/// Makes boxes, if this process was started for that, until it is not needed any more. Then the caller must end with what
+/// this returns. To be called first in `main`, while there is one thread.
 pub fn guard_a_box() -> Option<ExitCode> {
     CAN_GUARD.store(true, Ordering::Release);
     let name = std::env::args_os().next()?;
-    (name == HELPER_NAME).then(|| if watch().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    (name == HELPER_NAME).then(|| if serve().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

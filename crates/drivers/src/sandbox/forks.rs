@@ -2,21 +2,17 @@
 //! command has more of them than it may, however fast it makes them and however busy the machine is.
 
 use std::collections::BTreeSet;
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::num::NonZeroI32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
-};
-
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Pid;
 
 use super::calls::{answer_call, asked_call, group_of};
+use super::descriptors;
 use super::order::Walls;
 use super::report::Reason;
 use super::usage::{Sampler, Scope, may_be_in_a_call};
@@ -120,29 +116,15 @@ fn is_over(listener: &OwnedFd) -> io::Result<bool> {
 
 /// Hands the listener of this process to its guard. Does not allocate.
 pub(super) fn hand_over(to: BorrowedFd<'_>, listener: BorrowedFd<'_>) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [listener];
-    if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    sendmsg(to, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL)?;
-    Ok(())
+    Ok(descriptors::send(to, &[0], &[listener])?)
 }
 
 /// The listener, if it has come. The end of a box that never had one is not an error.
 fn receive(from: &OwnedFd) -> io::Result<Option<OwnedFd>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    match recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
-        Ok(_) => {}
-        Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
-        Err(error) => return Err(error.into()),
+    match descriptors::receive(from, &mut [0]) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
+        received => Ok(received?.1.into_iter().next()),
     }
-    let mut messages = ancillary.drain();
-    Ok(messages.find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    }))
 }

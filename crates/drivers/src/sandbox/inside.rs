@@ -14,7 +14,7 @@ use rustix::process::{
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
-use super::calls::{ExecList, Forked, NO_NAMESPACES, child_signals, exit_now, fork};
+use super::calls::{ExecList, child_signals, exit_now, start_before_exec};
 use super::command::{CommandPlan, become_command};
 use super::exact_path::open_exact;
 use super::kill::kill_below;
@@ -101,10 +101,7 @@ fn make_and_follow(given: &Inside<'_>, network: Option<OwnedFd>) -> Result<BoxRe
         forks: forks.as_fd(),
     };
     let children = child_signals().during(BoxStep::Session)?;
-    let command = match fork(NO_NAMESPACES).during(BoxStep::Session)? {
-        Forked::Child => become_command(&plan),
-        Forked::Parent(command) => command,
-    };
+    let command = start_before_exec(&mut || become_command(&plan)).during(BoxStep::Session)?;
     BoxReport::Started { group: command.as_raw_nonzero().get() }.say(reports);
     let release = || -> io::Result<()> {
         dup2_stdin(nothing)?;

@@ -2,26 +2,21 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, IoSlice, Seek as _, Write as _};
-use std::mem::MaybeUninit;
+use std::io::{self, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use libc::sock_filter;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sendmsg,
-    socketpair,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::geteuid;
 use spinney_kernel::port::{FolderAccess, FolderRight};
-use tokio::process::Command;
 
 use super::confinement::{BoxNetwork, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement};
-use super::entry::HELPER_NAME;
+use super::descriptors;
+use super::fork_server::ForkServer;
 use super::landlock::{ABI_MIN, ABI_WITH_SCOPES, Access};
 use super::machine::{LandlockSupport, MachineSupport, NamespaceSupport, ProcessListSupport, SeccompSupport};
 use super::network::{self, BoxListener};
@@ -39,9 +34,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Starts commands in boxes.
 #[derive(Debug)]
 pub struct BoxLauncher {
-    helper: PathBuf,
-    /// What each guard has on its command line.
-    mark: Vec<OsString>,
+    guards: ForkServer,
     machine: MachineSupport,
     filter: Vec<sock_filter>,
     filter_with_modes: Vec<sock_filter>,
@@ -52,10 +45,14 @@ impl BoxLauncher {
     /// Tries what this machine enforces. `helper` is a program whose `main` calls [`guard_a_box`](super::guard_a_box)
     /// first, as this one's may: `/proc/self/exe`. Needs a tokio runtime with its IO and time.
     pub async fn new(helper: PathBuf) -> Result<Self, BoxRefusal> {
+        Self::with_mark(helper, Vec::new()).await
+    }
+
+    /// The same with words on the command line of every guard, so that others know it.
+    pub async fn with_mark(helper: PathBuf, mark: Vec<OsString>) -> Result<Self, BoxRefusal> {
         let modes = if geteuid().is_root() { ModeChanges::Refused } else { ModeChanges::OfOpenFiles };
         let mut launcher = Self {
-            helper,
-            mark: Vec::new(),
+            guards: ForkServer::new(helper, mark),
             machine: MachineSupport::without_namespaces(UNTRIED),
             filter: filter(Surroundings::Machine(modes)),
             filter_with_modes: filter(Surroundings::Machine(ModeChanges::Allowed)),
@@ -65,13 +62,6 @@ impl BoxLauncher {
             launcher.machine.namespaces = launcher.probe_namespaces().await?;
         }
         Ok(launcher)
-    }
-
-    /// Puts words on the command line of every guard, so that others know it.
-    #[must_use]
-    pub fn with_mark(mut self, mark: Vec<OsString>) -> Self {
-        self.mark = mark;
-        self
     }
 
     /// Acts as on a kernel whose Landlock has at most this version, to try on a newer kernel what an older one would do. It
@@ -200,15 +190,10 @@ impl BoxLauncher {
         let (network, boxes) = if has_proxy { Some(network::channel()?) } else { None }.unzip();
         let descriptors: Vec<_> =
             [order.as_fd(), stdin.as_fd()].into_iter().chain(boxes.as_ref().map(OwnedFd::as_fd)).collect();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
-        sendmsg(&control, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL)?;
-        let mut helper = Command::new(&self.helper);
-        helper.arg0(HELPER_NAME).args(&self.mark).env_clear().current_dir("/");
-        helper.stdin(Stdio::from(guards)).stdout(stdout_to).stderr(stderr_to);
+        descriptors::send(control.as_fd(), &[0], &descriptors).map_err(io::Error::from)?;
         let listener = network.map(BoxListener::new).transpose()?;
-        BoxedRun::new(helper.spawn()?, control, stdout.into(), stderr.into(), (tier, listener), command)
+        let guard = self.guards.start_guard([guards.as_fd(), stdout_to.as_fd(), stderr_to.as_fd()])?;
+        BoxedRun::new(guard, control, stdout.into(), stderr.into(), (tier, listener), command)
     }
 }
 

@@ -1,16 +1,19 @@
 //! Commands of agents in a box that the kernel of the machine enforces. A command is hostile input, and so is everything
 //! that it starts (decision 0058).
 //!
-//! Three processes make a box. The guard, started by us, is this program again under another name; it stays outside,
-//! samples what the box uses and ends it. The first process of the box makes it and collects what the command leaves. The
+//! Three processes make a box. The guard is a fork of this program, which was started again under another name (decision
+//! 0069); it stays outside, samples what the box uses and ends it. The first process of the box makes it and collects what the command leaves. The
 //! last one restricts itself and becomes the command. If any process outside of the box dies, also by `kill -9`, the
 //! others end everything in the box.
 
 mod calls;
 mod command;
 mod confinement;
+mod descriptors;
 mod entry;
 mod exact_path;
+mod filter_program;
+mod fork_server;
 mod forks;
 mod inside;
 mod kept_output;

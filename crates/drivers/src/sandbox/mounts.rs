@@ -3,14 +3,15 @@
 
 use std::collections::BTreeSet;
 use std::ffi::CString;
-use std::fs::{self, DirBuilder, File};
+use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, fstat};
+use rustix::fs::{CWD, FileType, Mode, fstat, mkdir, mknodat};
+use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change,
     mount_remount, unmount,
@@ -45,7 +46,7 @@ pub(super) fn map_user((user, group): (Uid, Gid)) -> io::Result<()> {
 
 /// Makes the new root and moves into it.
 pub(super) fn enter(order: &BoxOrder) -> Result<(), Failed> {
-    umask(rustix::fs::Mode::WGRP | rustix::fs::Mode::WOTH);
+    umask(Mode::WGRP | Mode::WOTH);
     let layers = layers(order)?;
     move_into_empty_root().during(BoxStep::Mounts)?;
     private_folders(order.memory_bytes_max).during(BoxStep::Mounts)?;
@@ -146,7 +147,7 @@ impl BindMount {
     fn show(&self) -> io::Result<()> {
         match &self.shown {
             Shown::Link(target) => {
-                make_folders(self.path.parent())?;
+                self.path.parent().map_or(Ok(()), make_folder)?;
                 match symlink(target, &self.path) {
                     // It is in a folder that is there already.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -155,10 +156,9 @@ impl BindMount {
             }
             Shown::Mounted { is_folder, attributes } => {
                 if *is_folder {
-                    make_folders(Some(&self.path))?;
-                } else if fs::symlink_metadata(&self.path).is_err() {
-                    make_folders(self.path.parent())?;
-                    File::create(&self.path)?;
+                    make_folder(&self.path)?;
+                } else {
+                    make_file(&self.path)?;
                 }
                 let source = match &self.opened {
                     Some(opened) => PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())),
@@ -280,7 +280,7 @@ fn leave_old_root() -> io::Result<()> {
 
 fn private_folders(memory_bytes_max: u64) -> io::Result<()> {
     for folder in PRIVATE_FOLDERS {
-        make_folders(Some(Path::new(folder)))?;
+        make_folder(Path::new(folder))?;
         memory_folder(Path::new(folder), &format!("mode=1777,size={}", memory_bytes_max / PRIVATE_PART))?;
     }
     for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
@@ -291,7 +291,7 @@ fn private_folders(memory_bytes_max: u64) -> io::Result<()> {
 
 /// While the machine's `/proc` can be seen: the kernel allows another one only then.
 fn private_processes() -> io::Result<()> {
-    make_folders(Some(Path::new("/proc")))?;
+    make_folder(Path::new("/proc"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None)?;
     restrict_mounts(c"/proc", libc::MOUNT_ATTR_RDONLY)
@@ -303,8 +303,26 @@ fn memory_folder(path: &Path, options: &str) -> io::Result<()> {
     Ok(mount("tmpfs", path, "tmpfs", flags, Some(options.as_c_str()))?)
 }
 
-fn make_folders(path: Option<&Path>) -> io::Result<()> {
-    path.map_or(Ok(()), |path| DirBuilder::new().recursive(true).mode(0o755).create(path))
+/// An empty folder, and those above it. Tried without them first: most are there.
+fn make_folder(path: &Path) -> io::Result<()> {
+    make_in_folder(path, || mkdir(path, Mode::from_raw_mode(0o755)))
+}
+
+/// An empty file, and the folders above it.
+fn make_file(path: &Path) -> io::Result<()> {
+    make_in_folder(path, || mknodat(CWD, path, FileType::RegularFile, Mode::from_raw_mode(0o644), 0))
+}
+
+fn make_in_folder(path: &Path, make: impl Fn() -> Result<(), Errno>) -> io::Result<()> {
+    match make() {
+        Err(Errno::NOENT) => {
+            path.parent().map_or(Ok(()), make_folder)?;
+            Ok(make()?)
+        }
+        // It may be a link that leads to one, as the mount on it will tell.
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn below_old(path: &Path) -> PathBuf {

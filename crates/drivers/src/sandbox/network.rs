@@ -7,14 +7,12 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::net::sockopt::set_socket_reuseaddr;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType, bind,
-    listen, recvmsg, socket_with, socketpair,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, socketpair};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use super::confinement::{BoxNetwork, LocalhostMeaning};
+use super::descriptors;
 use super::forks::hand_over;
 
 /// Where the proxy is in every box: the network is the box's own, so nothing else is there.
@@ -78,13 +76,5 @@ impl BoxListener {
 }
 
 fn receive(from: &UnixStream) -> io::Result<Option<OwnedFd>> {
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    recvmsg(from.as_fd(), &mut [io::IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let mut messages = ancillary.drain();
-    Ok(messages.find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    }))
+    Ok(descriptors::receive(from, &mut [0])?.1.into_iter().next())
 }

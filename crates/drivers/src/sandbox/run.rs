@@ -5,14 +5,16 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::process::{Signal, pidfd_send_signal};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
-use tokio::process::Child;
 use tokio::time::{sleep, timeout};
 
 use super::confinement::{BoxTier, BoxedCommand};
+use super::fork_server::StartedGuard;
 use super::kept_output::{KeptOutput, OutputStream};
 use super::network::BoxListener;
 use super::report::{BoxReport, BoxUsage, REPORT_BYTES, Reason};
@@ -69,7 +71,7 @@ pub struct BoxedEnd {
 /// A command that runs. Dropping it kills everything in its box.
 #[derive(Debug)]
 pub struct BoxedRun {
-    guard: Child,
+    guard: StartedGuard,
     /// It keeps packets apart; the type for streams is only how tokio waits for it.
     control: UnixStream,
     tier: BoxTier,
@@ -89,7 +91,7 @@ struct Stream {
 
 impl BoxedRun {
     pub(super) fn new(
-        guard: Child,
+        guard: StartedGuard,
         control: OwnedFd,
         stdout: OwnedFd,
         stderr: OwnedFd,
@@ -102,13 +104,14 @@ impl BoxedRun {
         };
         let streams = [stream(OutputStream::Stdout, stdout)?, stream(OutputStream::Stderr, stderr)?];
         let control = UnixStream::from_std(control.into())?;
-        Ok(Self { guard, control, tier, timeout: command.timeout, streams, report: None, network })
+        let timeout = command.timeout;
+        Ok(Self { guard, control, tier, timeout, streams, report: None, network })
     }
 
-    /// The number of the guard's process, for those who watch processes; none after its end.
+    /// The number of the guard's process, for those who watch processes.
     #[must_use]
-    pub fn guard_pid(&self) -> Option<u32> {
-        self.guard.id()
+    pub const fn guard_pid(&self) -> u32 {
+        self.guard.pid.as_raw_nonzero().get().cast_unsigned()
     }
 
     /// Where the box connects to, if it was asked for; once.
@@ -146,7 +149,11 @@ impl BoxedRun {
         }
         if self.report.is_none() {
             // The first process of the box notices and ends the rest.
-            self.guard.start_kill()?;
+            match pidfd_send_signal(&self.guard.handle, Signal::KILL) {
+                // It has ended.
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         let drain = async {
             while self.streams.iter().any(|stream| stream.from.is_some()) {
@@ -159,7 +166,8 @@ impl BoxedRun {
         };
         // What holds a stream open now is not in the box.
         let _ = timeout(DRAIN, drain).await;
-        self.guard.wait().await?;
+        // The guard has the other end until it ends.
+        while receive(&self.control).await?.is_some() {}
         Ok(self.ended())
     }
 

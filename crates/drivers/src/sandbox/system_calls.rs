@@ -3,11 +3,9 @@
 //!
 //! A call that programs do without gets `ENOSYS`, as on an older kernel, and they take another way. The rest gets `EPERM`.
 
-use libc::{
-    BPF_ABS, BPF_ALU, BPF_AND, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, ENOSYS,
-    EPERM, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO, SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_USER_NOTIF, c_long,
-    sock_filter,
-};
+use libc::{BPF_ALU, BPF_AND, BPF_JEQ, BPF_JSET, BPF_K, ENOSYS, EPERM, c_long, sock_filter};
+
+use super::filter_program::{FilterProgram, allow, answer, ask, jump, load, load_high, statement};
 
 /// Where a box runs decides what it may do with the network and with numbers of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,22 +27,6 @@ pub(super) enum ModeChanges {
     /// A person gave this up.
     Allowed,
 }
-
-#[cfg(target_arch = "x86_64")]
-const ARCHITECTURE: u32 = 0xc000_003e;
-#[cfg(target_arch = "aarch64")]
-const ARCHITECTURE: u32 = 0xc000_00b7;
-#[cfg(target_arch = "riscv64")]
-const ARCHITECTURE: u32 = 0xc000_00f3;
-
-/// Calls of x32, which have the numbers of x86-64 with this bit.
-#[cfg(target_arch = "x86_64")]
-const X32: u32 = 0x4000_0000;
-
-// Offsets in `seccomp_data`. All three machines are little-endian.
-const NUMBER: u32 = 0;
-const ARCH: u32 = 4;
-const ARGUMENTS: u32 = 16;
 
 /// Calls that libc does not name on every machine have the same number everywhere since Linux 5.1.
 const OPEN_TREE_ATTR: c_long = 467;
@@ -244,7 +226,7 @@ const NEW_NAMESPACES: u32 = 0x7e02_0000;
 
 /// The filter of a box.
 pub(super) fn filter(surroundings: Surroundings) -> Vec<sock_filter> {
-    let mut program = Program::new();
+    let mut program = FilterProgram::default();
     for call in MISSING {
         program.when(call, &[answer(ENOSYS)]);
     }
@@ -272,10 +254,10 @@ pub(super) fn filter(surroundings: Surroundings) -> Vec<sock_filter> {
             program.when(libc::SYS_socket, &only(load(0), u32::MAX, &families));
         }
     }
-    program.end()
+    program.compile()
 }
 
-fn refuse_machine(program: &mut Program) {
+fn refuse_machine(program: &mut FilterProgram) {
     for call in REFUSED_ON_MACHINE {
         program.when(call, &[answer(EPERM)]);
     }
@@ -295,7 +277,7 @@ fn refuse_machine(program: &mut Program) {
     program.when(libc::SYS_sendto, &zero(4));
 }
 
-fn refuse_modes(program: &mut Program, modes: ModeChanges) {
+fn refuse_modes(program: &mut FilterProgram, modes: ModeChanges) {
     if modes == ModeChanges::Allowed {
         return;
     }
@@ -329,77 +311,4 @@ fn only(load: sock_filter, bits: u32, values: &[u32]) -> Vec<sock_filter> {
     }));
     block.extend([answer(EPERM), allow()]);
     block
-}
-
-struct Program(Vec<sock_filter>);
-
-impl Program {
-    /// Kills what calls as a program of another machine: its numbers mean other calls.
-    fn new() -> Self {
-        let mut lines =
-            vec![load_word(ARCH), jump(BPF_JEQ, ARCHITECTURE, 1, 0), ret(SECCOMP_RET_KILL_PROCESS)];
-        lines.push(load_word(NUMBER));
-        #[cfg(target_arch = "x86_64")]
-        lines.extend([jump(BPF_JGE, X32, 0, 1), ret(SECCOMP_RET_KILL_PROCESS)]);
-        Self(lines)
-    }
-
-    /// `block` ends with an answer on every way through it.
-    fn when(&mut self, call: c_long, block: &[sock_filter]) {
-        let (Ok(call), Ok(length)) = (u32::try_from(call), u8::try_from(block.len())) else { return };
-        self.0.push(jump(BPF_JEQ, call, 0, length));
-        self.0.extend_from_slice(block);
-    }
-
-    /// The same for a block that may fall through: the lines after it look at the call again.
-    fn when_also(&mut self, call: c_long, block: &[sock_filter]) {
-        self.when(call, &[block, &[load_word(NUMBER)]].concat());
-    }
-
-    fn end(mut self) -> Vec<sock_filter> {
-        self.0.push(allow());
-        self.0
-    }
-}
-
-/// The lower half of an argument.
-fn load(argument: u32) -> sock_filter {
-    load_word(ARGUMENTS + 8 * argument)
-}
-
-fn load_high(argument: u32) -> sock_filter {
-    load_word(ARGUMENTS + 8 * argument + 4)
-}
-
-fn load_word(offset: u32) -> sock_filter {
-    statement(BPF_LD | BPF_W | BPF_ABS, offset)
-}
-
-fn answer(errno: i32) -> sock_filter {
-    ret(SECCOMP_RET_ERRNO | errno.cast_unsigned())
-}
-
-/// The guard decides.
-fn ask() -> sock_filter {
-    ret(SECCOMP_RET_USER_NOTIF)
-}
-
-fn allow() -> sock_filter {
-    ret(SECCOMP_RET_ALLOW)
-}
-
-fn ret(action: u32) -> sock_filter {
-    statement(BPF_RET | BPF_K, action)
-}
-
-fn statement(code: u32, k: u32) -> sock_filter {
-    jump_with(code, k, 0, 0)
-}
-
-fn jump(condition: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    jump_with(BPF_JMP | condition | BPF_K, k, jt, jf)
-}
-
-fn jump_with(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    sock_filter { code: u16::try_from(code).unwrap_or(u16::MAX), jt, jf, k }
 }

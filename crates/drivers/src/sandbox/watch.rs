@@ -3,13 +3,11 @@
 //! is gone. It is not in the box, and nothing in a box can signal it.
 
 use std::fs::{self, File};
-use std::io::{self, IoSliceMut, Read as _};
-use std::mem::MaybeUninit;
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Signal, WaitOptions, getegid, geteuid, getpid, kill_process, kill_process_group,
@@ -21,6 +19,7 @@ use rustix::time::{
 };
 
 use super::calls::{ALL_NAMESPACES, Forked, NO_NAMESPACES, child_signals, exit_now, fork};
+use super::descriptors;
 use super::exact_path::open_exact;
 use super::forks::Forks;
 use super::inside::{During as _, Failed, Inside, inside};
@@ -69,15 +68,8 @@ fn guard(control: &OwnedFd) -> Result<BoxReport, Failed> {
 
 /// The order, the command's standard input, and where the socket of a box with a network is handed out.
 fn receive(control: &OwnedFd) -> io::Result<(BoxOrder, OwnedFd, Option<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0];
-    recvmsg(control, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    let descriptors = ancillary.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors.collect::<Vec<_>>()),
-        _ => None,
-    });
-    let mut descriptors = descriptors.unwrap_or_default().into_iter();
+    let (_, descriptors) = descriptors::receive(control, &mut [0])?;
+    let mut descriptors = descriptors.into_iter();
     let (Some(order), Some(stdin), network) = (descriptors.next(), descriptors.next(), descriptors.next())
     else {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use spinney_drivers::commands::refusal_remedy;
 use spinney_drivers::sandbox::{
@@ -135,7 +136,7 @@ async fn nothing_outlives_a_call() {
 
 /// Handles of every process of a box, once its command has said that all are there.
 async fn until_ready(run: &mut spinney_drivers::sandbox::BoxedRun) -> HeldProcesses {
-    let guard = run.guard_pid().unwrap();
+    let guard = run.guard_pid();
     let (tell, ready) = tokio::sync::watch::channel(());
     let mut on_output = move |_: OutputStream, _: &[u8]| tell.send_replace(());
     let mut ready = ready;
@@ -162,12 +163,89 @@ async fn x10_a_killed_process_leaves_no_command() {
             let killed =
                 [holder.id().cast_signed()].into_iter().chain(guards.into_iter().filter(|_| with_guards));
             for pid in killed {
-                kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+                match kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL) {
+                    // A guard ends by itself when the holder is gone.
+                    Ok(()) | Err(Errno::SRCH) => {}
+                    Err(error) => panic!("{error}"),
+                }
             }
             holder.wait().unwrap();
             assert!(all.have_ended(), "{tier:?}, with guards: {with_guards}");
         }
     }
+}
+
+/// The process that guards are forks of, of a launcher that has it; a command runs and is ended meanwhile.
+async fn fork_server(launcher: &BoxLauncher, home: &Path) -> u32 {
+    let forever = shell("sleep 86400");
+    let mut running = launcher.start(&confinement(BoxTierChoice::Best, home), &forever).unwrap();
+    let server = parent(running.guard_pid()).unwrap();
+    assert_ne!(server, std::process::id());
+    running.cancel();
+    assert_eq!(running.finish(&mut |_, _| ()).await.unwrap().exit, BoxedExit::Cancelled);
+    server
+}
+
+/// Killed, it takes no command with it, and another one is started.
+#[tokio::test]
+async fn a_fork_server_that_is_killed_is_replaced() {
+    let (launcher, home) = (launcher().await, folder());
+    let forever = shell("sleep 86400");
+    let mut running = launcher.start(&confinement(BoxTierChoice::Best, home.path()), &forever).unwrap();
+    let server = fork_server(&launcher, home.path()).await;
+    assert_eq!(Some(server), parent(running.guard_pid()));
+    let held = HeldProcesses::new(&[server]);
+    kill_process(Pid::from_raw(server.cast_signed()).unwrap(), Signal::KILL).unwrap();
+    assert!(held.have_ended());
+    assert_ne!(fork_server(&launcher, home.path()).await, server);
+    running.cancel();
+    assert_eq!(running.finish(&mut |_, _| ()).await.unwrap().exit, BoxedExit::Cancelled);
+}
+
+#[tokio::test]
+async fn a_fork_server_ends_with_its_launcher() {
+    let (launcher, home) = (launcher().await, folder());
+    let held = HeldProcesses::new(&[fork_server(&launcher, home.path()).await]);
+    drop(launcher);
+    assert!(held.have_ended());
+}
+
+#[tokio::test]
+async fn a_fork_server_that_is_not_needed_ends() {
+    let (launcher, home) = (launcher().await, folder());
+    let server = fork_server(&launcher, home.path()).await;
+    let held = HeldProcesses::new(&[server]);
+    tokio::time::pause();
+    tokio::time::sleep(Duration::from_secs(121)).await;
+    tokio::time::resume();
+    assert!(held.have_ended());
+    assert_ne!(fork_server(&launcher, home.path()).await, server);
+}
+
+/// A command finds nothing of the one before: each guard begins as the fork server was at its start.
+#[tokio::test]
+async fn nothing_of_a_command_reaches_the_next() {
+    let (launcher, home) = (launcher().await, folder());
+    for tier in tiers(&launcher) {
+        let first = Confinement {
+            environment: vec![("OF_THE_FIRST".into(), "secret".into())],
+            ..confinement(tier, home.path())
+        };
+        let mut held = launcher.start(&first, &shell("umask 0; cd /; sleep 86400")).unwrap();
+        let show = "umask; pwd; env; ls /proc/self/fd 2> /dev/null | wc -l";
+        let second = run(&launcher, &confinement(tier, home.path()), &shell(show)).await;
+        held.cancel();
+        held.finish(&mut |_, _| ()).await.unwrap();
+        let alone = run(&self::launcher().await, &confinement(tier, home.path()), &shell(show)).await;
+        assert_eq!(text(second.stdout.head()), text(alone.stdout.head()), "{tier:?}");
+        assert!(!text(second.stdout.head()).contains("secret"));
+    }
+}
+
+/// The parent of a process; none if it has ended.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
 /// A process that runs 50 commands.
@@ -316,7 +394,7 @@ async fn bomb(kind: &str, limits: BoxLimits, past: BoxLimit) {
         let confinement = Confinement { limits, read, ..confinement(tier, home.path()) };
         let words: Vec<OsString> = [ATTEMPTS, "bomb", kind].map(OsString::from).to_vec();
         let mut running = launcher.start(&confinement, &BoxedCommand::new(words)).unwrap();
-        let guard = HeldProcesses::new(&[running.guard_pid().unwrap()]);
+        let guard = HeldProcesses::new(&[running.guard_pid()]);
         let end = running.finish(&mut |_, _| ()).await.unwrap();
         assert_eq!(end.exit, BoxedExit::PastLimit(past), "{kind} {tier:?} {end:?}");
         let peak = end.peak;
