@@ -2,7 +2,7 @@
 
 use spinney::tree::OpenQuestion;
 use spinney_kernel::definition::SubjectPattern;
-use spinney_kernel::primitives::{AgentId, grouped};
+use spinney_kernel::primitives::{AgentId, HostRule, grouped};
 use spinney_kernel::world::TreeState;
 use spinney_view::approval::{ApprovalExtent, ShownApproval};
 use spinney_view::questions::joined;
@@ -31,20 +31,29 @@ pub(crate) fn lines(question: &OpenQuestion, extent: ApprovalExtent, show_all: &
     let agent = question.path.last().map(AgentId::as_str).unwrap_or_default();
     let tool = one_line(&ask.tool, LINE_CHARS_MAX);
     let with = if values.is_empty() { "without arguments" } else { "with this" };
-    let what = format!("{path} asks: May `{agent}` call `{tool}` {with}? Answer yes, or say why not.");
+    let hosts = match question.network.is_denied() {
+        true => String::new(),
+        false => format!("connect to {} and ", question.network),
+    };
+    let what = format!("{path} asks: May `{agent}` {hosts}call `{tool}` {with}? Answer yes, or say why not.");
     let is_tall = values.len() > SCREEN_LINES;
     let mut lines = vec![what.clone()];
+    lines.extend(question.network.rules().filter_map(not_a_name).map(|note| format!("  {note}")));
     lines.extend(values.into_iter().map(|value| format!("  {value}")));
     if let Some(offers) = &question.offers {
-        // A tool without a subject is approved with all of its values.
-        let what = match offers {
+        let narrows = "; `…: PATTERN` narrows it";
+        let (what, narrows) = match offers {
+            // A tool without a subject is approved with all of its values.
             SubjectPattern::Exact(args) if *args == ask.args => {
-                "the same call with the same values".to_owned()
+                ("the same call with the same values".to_owned(), narrows)
             }
-            pattern => format!("calls with `{pattern}`, whatever the other values are"),
+            SubjectPattern::Hosts(_) => (format!("calls of `{tool}` to connect to {}", question.network), ""),
+            SubjectPattern::Exact(_) | SubjectPattern::Beginning(_) => {
+                (format!("calls with `{offers}`, whatever the other values are"), narrows)
+            }
         };
         lines.push(format!(
-            "  `always for this agent` or `always for this tree` allows {what}, from now on; `…: PATTERN` narrows it"
+            "  `always for this agent` or `always for this tree` allows {what}, from now on{narrows}"
         ));
     }
     if hidden_bytes > 0 {
@@ -57,4 +66,14 @@ pub(crate) fn lines(question: &OpenQuestion, extent: ApprovalExtent, show_all: &
         lines.push(what);
     }
     lines
+}
+
+/// What a person should know of a host that is not a name of the internet: nothing else keeps agents from it.
+fn not_a_name(rule: &HostRule) -> Option<String> {
+    let host = rule.host()?;
+    if host.is_localhost() {
+        return Some(format!("!! `{rule}` IS THIS MACHINE"));
+    }
+    let note = "IS AN ADDRESS, WHICH IS REACHED ALSO IF IT IS PRIVATE";
+    rule.address().map(|_| format!("!! `{rule}` {note}"))
 }

@@ -106,6 +106,7 @@ mod breaker;
 pub mod budget;
 pub mod bus;
 mod call_limits;
+mod checked_arguments;
 pub mod clock;
 pub mod definition;
 mod drivers;
@@ -129,6 +130,7 @@ pub mod tree_file;
 
 pub use block_on::{block_on, worker_threads};
 pub use budget::{Budget, Limits};
+pub use checked_arguments::CheckedArguments;
 pub use drivers::{DriverSource, Drivers, NoDriver};
 pub use first_call::{CannotStart, FirstCall};
 pub use function_model::FunctionModel;

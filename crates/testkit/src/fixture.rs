@@ -173,6 +173,7 @@ pub fn definition(plants: &[FixtureAgent]) -> Definition {
         durability: Default::default(),
         graph: None,
         inputs: Default::default(),
+        command_tools: Default::default(),
         folders: None,
         tags: Default::default(),
     }

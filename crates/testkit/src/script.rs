@@ -15,7 +15,7 @@
 //! ```
 
 use spinney_kernel::budget::{Amounts, Resource, Usage, Used, nanos_from_usd};
-use spinney_kernel::definition::{ApprovalScope, OnLost, RememberedApproval};
+use spinney_kernel::definition::{ApprovalScope, OnLost, RememberedApproval, SubjectPattern};
 use spinney_kernel::primitives::{Body, CallId, Fault, FaultKind, Running, TimerId};
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, FailureCode, OnTimeout, Question, Sources, StopReason, ToolAsk, WaitFor,
@@ -261,11 +261,16 @@ fn call_id(word: &str) -> CallId {
     CallId(number(word.trim_start_matches('#')))
 }
 
-/// An answer, or an approval of more than one call: `always for this agent: git status*`.
+/// An answer, or an approval of more than one call: `always for this agent: git status*`, or
+/// `always for this tree, hosts a.org:443, b.org:443`.
 fn answer(question: CallId, text: &str) -> Answer {
     let always = [ApprovalScope::Agent, ApprovalScope::Tree].into_iter().find_map(|scope| {
-        let pattern = text.strip_prefix(&format!("always for {}: ", scope.as_str()))?;
-        Some(RememberedApproval { scope, pattern: pattern.parse().ok()? })
+        let rest = text.strip_prefix(&format!("always for {}", scope.as_str()))?;
+        let pattern = match rest.strip_prefix(", hosts ") {
+            Some(hosts) => SubjectPattern::Hosts(hosts.split(", ").map(parse).collect()),
+            None => rest.strip_prefix(": ")?.parse().ok()?,
+        };
+        Some(RememberedApproval { scope, pattern })
     });
     always.map_or_else(|| Answer::new(question, text), |remember| Answer::always(question, remember))
 }

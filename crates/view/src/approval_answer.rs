@@ -20,6 +20,9 @@ pub enum UnclearAnswer {
         "write `always for this agent` or `always for this tree`, and behind a colon what to narrow it to"
     )]
     Scope,
+    /// The question is about hosts, and this is something else.
+    #[error("write the hosts as they were shown, separated by commas")]
+    Host,
     /// The question is not about a tool, or its call can only be approved once.
     #[error("this call can only be approved once: answer yes or no")]
     Once,
@@ -54,16 +57,20 @@ fn remembered(open: &OpenQuestion, rest: &str) -> Result<RememberedApproval, Unc
         .ok_or(UnclearAnswer::Scope)?;
     let pattern = match rest.trim().trim_end_matches(['.', '!']) {
         "" => offered.clone(),
-        _ => narrowed(rest.trim().strip_prefix(':').ok_or(UnclearAnswer::Scope)?)?,
+        _ => narrowed(rest.trim().strip_prefix(':').ok_or(UnclearAnswer::Scope)?, offered)?,
     };
     Ok(RememberedApproval { scope, pattern })
 }
 
-fn narrowed(text: &str) -> Result<SubjectPattern, UnclearAnswer> {
+fn narrowed(text: &str, offered: &SubjectPattern) -> Result<SubjectPattern, UnclearAnswer> {
     let text = text.trim();
     let text = text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).unwrap_or(text);
     if text.is_empty() {
         return Err(UnclearAnswer::Scope);
+    }
+    if let SubjectPattern::Hosts(_) = offered {
+        let hosts = text.split(',').map(|host| host.trim().parse());
+        return hosts.collect::<Result<_, _>>().map(SubjectPattern::Hosts).map_err(|_| UnclearAnswer::Host);
     }
     text.parse().map_err(|_| UnclearAnswer::Scope)
 }
@@ -77,6 +84,7 @@ fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
+    use spinney_kernel::definition::Network;
     use spinney_kernel::primitives::CallId;
     use spinney_kernel::record::ToolAsk;
 
@@ -85,8 +93,8 @@ mod tests {
     fn open(offers: Option<&str>) -> OpenQuestion {
         let approves = Some(Box::new(ToolAsk::new("1", "write_file", "{}")));
         let offers = offers.and_then(|offers| offers.parse().ok());
-        let (path, text) = (Vec::new(), String::new());
-        OpenQuestion { question: CallId(4), path, text, approves, offers }
+        let (path, text, network) = (Vec::new(), String::new(), Network::Denied);
+        OpenQuestion { question: CallId(4), path, text, approves, network, offers }
     }
 
     fn read(text: &str) -> String {
@@ -115,6 +123,16 @@ mod tests {
             ("always for this agent:", "Scope"),
         ] {
             assert_eq!(read(text), expected, "{text}");
+        }
+        let hosts: SubjectPattern = SubjectPattern::Hosts(["a.org:443".parse().unwrap()].into());
+        let about_hosts = OpenQuestion { offers: Some(hosts.clone()), ..open(None) };
+        for (text, pattern) in [
+            ("always for this tree", Ok(hosts.clone())),
+            ("always for this tree: A.org:443", Ok(hosts)),
+            ("always for this tree: *", Err(UnclearAnswer::Host)),
+        ] {
+            let read = approval_answer(&about_hosts, text).map(|answer| answer.remember.unwrap().pattern);
+            assert_eq!(read, pattern, "{text}");
         }
         assert_eq!(approval_answer(&open(None), "always for this agent"), Err(UnclearAnswer::Once));
         let question = OpenQuestion { approves: None, ..open(None) };

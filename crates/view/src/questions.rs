@@ -26,10 +26,10 @@ pub async fn open(
         match recorded.event {
             Event::TreeStarted { definition, .. } => started = Some(definition),
             Event::QuestionAsked { call, question, .. } => {
-                let (path, text, approves) = (context.path().to_vec(), question.text, question.approves);
-                let offers = approves.as_ref().zip(started.as_ref());
-                let offers = offers.and_then(|(ask, definition)| definition.offered(&ask.tool, &ask.args));
-                open.insert(call, OpenQuestion { question: call, path, text, approves, offers });
+                let offers = started.as_ref().and_then(|definition| question.offered(definition));
+                let (path, text) = (context.path().to_vec(), question.text);
+                let (approves, network) = (question.approves, question.network);
+                open.insert(call, OpenQuestion { question: call, path, text, approves, network, offers });
             }
             Event::CallEnded { call, .. } => {
                 open.remove(&call);
@@ -62,16 +62,21 @@ pub struct ApprovedCall<'a> {
     pub tool: &'a str,
     /// Its arguments, exactly as the model wrote them.
     pub args: &'a str,
-    /// The widest pattern that a yes can be remembered with.
+    /// The hosts that a yes lets it connect to, beside those of its agent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
+    /// The widest pattern that a yes can be remembered with; with hosts, these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub always: Option<String>,
 }
 
 impl<'a> From<&'a OpenQuestion> for QuestionView<'a> {
     fn from(open: &'a OpenQuestion) -> Self {
-        let OpenQuestion { question, path, text, approves, offers } = open;
+        let OpenQuestion { question, path, text, approves, network, offers } = open;
+        let hosts = network.rules().map(ToString::to_string).collect();
         let always = offers.as_ref().map(ToString::to_string);
-        let approves = approves.as_ref().map(|ask| ApprovedCall { tool: &ask.tool, args: &ask.args, always });
+        let approves =
+            approves.as_ref().map(|ask| ApprovedCall { tool: &ask.tool, args: &ask.args, hosts, always });
         Self { question: *question, path: joined(path), text, approves }
     }
 }

@@ -12,6 +12,7 @@ mod changed_journal;
 mod chaos;
 mod checking;
 mod checkpoints;
+mod command_tools;
 mod commands;
 mod completing;
 mod config;

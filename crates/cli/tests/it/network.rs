@@ -1,6 +1,12 @@
 //! Hosts in whole trees: a file that names one is asked about, and every view shows it.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use serde_json::{Value, json};
 
 use crate::test_folder::TestFolder;
 
@@ -60,4 +66,163 @@ fn hosts_are_allowed_in_the_configuration_and_shown() {
     assert_eq!(stage.spinney(&config).code, Some(0));
     let run = stage.spinney(&["run", &tree]);
     assert_eq!(run.code, Some(0), "{}", run.err);
+}
+
+/// A server that tells the path of each request. It answers none for `/held` the first time.
+fn site() -> (u16, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (paths, requested) = channel();
+    thread::spawn(move || {
+        let mut held = Vec::new();
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            let mut bytes = [0; 4_096];
+            let count = client.read(&mut bytes).unwrap();
+            let request = String::from_utf8_lossy(&bytes[..count]).into_owned();
+            let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
+            let is_held = path == "/held" && held.is_empty();
+            if paths.send(path).is_err() {
+                return;
+            }
+            if is_held {
+                held.push(client);
+            } else {
+                let page = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 4\r\nConnection: close\r\n\r\noaks";
+                client.write_all(page.as_bytes()).unwrap();
+            }
+        }
+    });
+    (port, requested)
+}
+
+/// A tree whose agent fetches these addresses, one after another.
+fn fetching(stage: &TestFolder, approvals: &str, urls: &[String]) -> String {
+    let call = |(turn, url): (usize, &String)| {
+        format!(
+            "  - {{ when: {{ turn: {} }}, call: [ {{ tool: fetch, args: {{ url: '{url}' }} }} ] }}\n",
+            turn + 1
+        )
+    };
+    let calls: String = urls.iter().enumerate().map(call).collect();
+    let tree = stage.tree("fetch", &format!("rules:\n{calls}  - {{ say: done }}\n"));
+    let text = fs::read_to_string(&tree).unwrap();
+    fs::write(&tree, text.replace("tools: [fetch]", &format!("tools: [fetch]{approvals}"))).unwrap();
+    tree
+}
+
+const ASK: &str = ", approvals: { network: ask }";
+
+/// G26 (asking), G15: a person sees the host and the port, and what was allowed survives a kill: the call that it was
+/// allowed for is made again with it, and what is remembered needs no other question.
+#[test]
+fn g26_a_person_allows_a_host_and_that_survives_a_kill() {
+    let (stage, (port, requested)) = (TestFolder::new(), site());
+    let urls = ["/held", "/again"].map(|path| format!("http://127.0.0.1:{port}{path}"));
+    let run = stage.spinney(&["run", &fetching(&stage, ASK, &urls)]);
+    assert_eq!(run.code, Some(5), "{}", run.err);
+    for said in [
+        format!(
+            "lead asks: May `lead` connect to `127.0.0.1:{port}` and call `fetch` with this? Answer yes, or say why not."
+        ),
+        format!("!! `127.0.0.1:{port}` IS AN ADDRESS, WHICH IS REACHED ALSO IF IT IS PRIVATE"),
+        format!(
+            "`always for this agent` or `always for this tree` allows calls of `fetch` to connect to `127.0.0.1:{port}`, from now on\n"
+        ),
+    ] {
+        assert!(run.out.contains(&said), "{said}: {}", run.out);
+    }
+    let question = stage.spinney(&["questions", "--json"]).result();
+    let host = format!("127.0.0.1:{port}");
+    assert_eq!(question["approves"]["hosts"], json!([host]));
+    assert_eq!(question["approves"]["always"], json!(host));
+    let wider = stage.spinney(&["answer", "last", "always for this tree: 127.0.0.1"]);
+    assert!(wider.code != Some(0) && wider.err.contains("is not within"), "{}", wider.err);
+    assert!(requested.try_recv().is_err(), "nothing is connected to before the answer");
+    let answered = stage.spinney(&["answer", "last", "always for this agent"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.err);
+    let resumed = stage.play(&["resume", "last"]);
+    assert_eq!(requested.recv().unwrap(), "/held");
+    resumed.kill();
+    let resumed = stage.spinney(&["resume", "last"]);
+    assert_eq!(resumed.code, Some(0), "{} {}", resumed.out, resumed.err);
+    assert_eq!([requested.recv().unwrap(), requested.recv().unwrap()], ["/held", "/again"]);
+    let events = stage.spinney(&["events", "last"]).out;
+    let remembered = format!("may call `fetch` to connect to `127.0.0.1:{port}` from now on, for this agent");
+    assert!(events.contains(&remembered), "{events}");
+    let calls = stage.spinney(&["events", "last", "--json"]).json();
+    let had = |call: &&Value| call["work"]["network"] == json!({ "hosts": [host] });
+    assert_eq!(calls.iter().filter(|event| event["type"] == "call_asked").filter(had).count(), 2);
+    let verified = stage.spinney(&["replay", "last", "--verify"]);
+    assert_eq!(verified.code, Some(0), "{}", verified.err);
+}
+
+/// G26 (asking): the agent reads a no, and nothing is connected to. G26 (journal): a connection as `events --json` has it.
+#[test]
+fn g26_a_no_is_what_the_agent_reads_and_each_connection_is_in_the_events() {
+    let (stage, (port, requested)) = (TestFolder::new(), site());
+    let urls = ["/a", "/b"].map(|path| format!("http://127.0.0.1:{port}{path}"));
+    let run = stage.spinney(&["run", &fetching(&stage, ASK, &urls)]);
+    assert_eq!(run.code, Some(5), "{}", run.err);
+    assert_eq!(stage.spinney(&["answer", "last", "not this machine"]).code, Some(0));
+    let resumed = stage.spinney(&["resume", "last"]);
+    assert_eq!(resumed.code, Some(5), "the second call is asked about again: {}", resumed.err);
+    let said =
+        "a person refused your call of `fetch`: not this machine; do without it, or ask for something else";
+    assert!(resumed.out.contains(said), "{}", resumed.out);
+    assert_eq!(stage.spinney(&["answer", "last", "yes"]).code, Some(0));
+    assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
+    assert_eq!(requested.try_iter().collect::<Vec<_>>(), ["/b"]);
+    let events = stage.spinney(&["events", "last", "--json"]).json();
+    let ended = events.iter().find(|event| event["type"] == "connection_ended").unwrap();
+    let mut shown = ended.clone();
+    for (key, steady) in [("tree", json!("TREE")), ("at", json!(0)), ("seq", json!(0))] {
+        shown[key] = steady;
+    }
+    for key in ["port", "started", "duration_ms", "sent_bytes"] {
+        assert!(shown["connection"][key].is_u64(), "{ended}");
+        shown["connection"][key] = json!(0);
+    }
+    insta::assert_snapshot!(shown.to_string(), @"");
+}
+
+/// `check` warns of a `fetch` that reaches nothing, and says what an agent may ask for.
+#[test]
+fn check_warns_of_a_fetch_without_hosts_and_shows_who_may_ask() {
+    let stage = TestFolder::new();
+    let check = |more: &str| {
+        let checked = stage.spinney(&["check", &fetching(&stage, more, &[])]);
+        format!("{}{}", checked.out, checked.err)
+    };
+    let warning = "`lead` has `fetch` but no host to fetch from";
+    assert!(check("").contains(warning), "{}", check(""));
+    assert!(check("").contains("list hosts in its `network`, or write `approvals: { network: ask }`"));
+    for (more, line) in [(ASK, "asks a person for other hosts"), (", network: [a.org]", "connects to: a.org")]
+    {
+        let checked = check(more);
+        assert!(!checked.contains(warning) && checked.contains(line), "{checked}");
+    }
+    let allow = check(", approvals: { network: allow }");
+    assert!(allow.contains("hosts are not allowed without a question here"), "{allow}");
+    let tree = stage.tree("network", "rules: [ { say: done } ]\ntools: { network: { say: ok } }\n");
+    let text = fs::read_to_string(&tree).unwrap();
+    fs::write(&tree, text.replace("tools: [network]", &format!("tools: [network]{ASK}"))).unwrap();
+    let both = stage.spinney(&["check", &tree]);
+    assert!(
+        both.err.contains("`network` is about hosts here, and there is a tool of that name"),
+        "{}",
+        both.err
+    );
+}
+
+/// X6 (network): an agent whose parent may not ask for hosts cannot be started, and `check` says what to write.
+#[test]
+fn x6_check_names_a_parent_that_may_not_ask() {
+    let stage = TestFolder::new();
+    let tree = stage.tree("spawn_agent", "rules: [ { say: done } ]\n");
+    let text = fs::read_to_string(&tree).unwrap();
+    fs::write(&tree, text + &format!("  reader: {{ model: fast, tools: []{ASK} }}\n")).unwrap();
+    let checked = stage.spinney(&["check", &tree]);
+    let said = "`reader` can never be started: `lead` may not ask for hosts";
+    assert!(format!("{}{}", checked.out, checked.err).contains(said), "{} {}", checked.out, checked.err);
 }

@@ -1,14 +1,15 @@
 //! How a command ended and what it printed, as its model reads it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
 
-use spinney_kernel::definition::BoxSpec;
+use spinney_kernel::definition::{BoxSpec, HostRequests};
 use spinney_kernel::port::tool::ToolAnswer;
-use spinney_kernel::primitives::{CommandExit, CommandLimit};
+use spinney_kernel::primitives::{CommandExit, CommandLimit, limit};
 
 use super::confinement::limits;
-use crate::network::{ProxiedEnd, ProxyLog};
+use crate::network::{ConnectRefusal, ProxiedEnd, ProxyLog};
 use crate::sandbox::{BoxLimit, BoxLimits, BoxStep, BoxTier, BoxedEnd, BoxedExit, KeptOutput};
 use crate::workspace::{LeftOutputs, Stopped};
 
@@ -66,11 +67,18 @@ pub(super) fn answer(end: &BoxedEnd, spec: &BoxSpec, left: Result<LeftOutputs, S
 }
 
 /// What its connections were refused for, each reason once. Programs rarely show what a proxy says.
-pub(super) fn refused_connections(log: &ProxyLog) -> String {
+pub(super) fn refused_connections(log: &ProxyLog, requests: HostRequests) -> String {
     let mut reasons: Vec<String> = Vec::new();
+    let mut askable = BTreeSet::new();
     let mut more = 0;
     for record in log.records().0 {
         let ProxiedEnd::Refused(refusal) = record.end else { continue };
+        if let ConnectRefusal::NotGranted { host, port, .. } = &refusal
+            && requests == HostRequests::Ask
+            && askable.len() < limit::HOSTS_ASKED_MAX
+        {
+            askable.insert(format!("\"{host}:{port}\""));
+        }
         let reason = refusal.to_string();
         if reasons.contains(&reason) {
         } else if reasons.len() < REFUSALS_SHOWN_MAX {
@@ -85,6 +93,10 @@ pub(super) fn refused_connections(log: &ProxyLog) -> String {
     }
     if more > 0 {
         let _ = write!(text, "\n{more} more connections were refused");
+    }
+    if !askable.is_empty() {
+        let hosts: Vec<String> = askable.into_iter().collect();
+        let _ = write!(text, "\na person can allow them: call again with \"hosts\": [{}]", hosts.join(", "));
     }
     text
 }

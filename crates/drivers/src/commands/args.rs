@@ -5,17 +5,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use spinney_kernel::definition::TimeSpan;
+use serde::de::IgnoredAny;
+use spinney_kernel::definition::{HostsArgument, TimeSpan};
+use spinney_kernel::port::Rights;
 
 use crate::sandbox::BoxedCommand;
 
-pub(super) const DESCRIPTION: &str = "run a program on this machine, in a box {command, cwd?, timeout?, stdin?}, and get its exit code and what it printed; it begins in a folder of yours where it may write, without network; files that it leaves in `outputs/` there are kept";
-pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"command":{"description":"the program and its arguments as a list of texts, such as [\"python3\", \"test.py\"], or one text: a line for the shell"},"cwd":{"type":"string","description":"the folder to begin in, such as outputs; your own if left out"},"timeout":{"type":"string","description":"such as 30s or 10m, 2m if left out, at most 1h"},"stdin":{"type":"string","description":"what it reads from its standard input"}},"required":["command"],"additionalProperties":false}"#;
+pub(super) const DESCRIPTION: &str = "run a program on this machine, in a box {command, cwd?, timeout?, stdin?, hosts?}, and get its exit code and what it printed; it begins in a folder of yours where it may write, with no network but your hosts; files that it leaves in `outputs/` there are kept";
+pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"command":{"description":"the program and its arguments as a list of texts, such as [\"python3\", \"test.py\"], or one text: a line for the shell"},"cwd":{"type":"string","description":"the folder to begin in, such as outputs; your own if left out"},"timeout":{"type":"string","description":"such as 30s or 10m, 2m if left out, at most 1h"},"stdin":{"type":"string","description":"what it reads from its standard input"},"hosts":{"type":"array","items":{"type":"string"},"description":"hosts that it needs and you do not have, such as api.example.org:443; a person is asked, if you may ask"}},"required":["command"],"additionalProperties":false}"#;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 pub(super) const TIMEOUT_MAX: Duration = Duration::from_secs(3_600);
 /// Of each stream so many bytes from its beginning and from its end are returned.
-const KEPT_BYTES: usize = 1 << 20;
+pub(super) const KEPT_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +27,23 @@ pub(super) struct Args {
     timeout: Option<TimeSpan>,
     #[serde(default)]
     stdin: String,
+    /// The kernel has read them: the rights of the call have those that a person allowed.
+    #[serde(rename = "hosts")]
+    _hosts: Option<IgnoredAny>,
+}
+
+/// The argument that names hosts.
+pub(super) fn hosts_argument() -> HostsArgument {
+    HostsArgument::list("hosts")
+}
+
+/// Refuses hosts that a call names and does not have: nothing would connect to them.
+pub(super) fn check_hosts(args: &str, rights: &Rights) -> Result<(), String> {
+    let lacking = hosts_argument().of_call(args)?.beyond(&rights.network);
+    if lacking.is_denied() {
+        return Ok(());
+    }
+    Err(format!("not granted here: {lacking}; granted here is {}: do without `hosts`", rights.network))
 }
 
 #[derive(Deserialize)]

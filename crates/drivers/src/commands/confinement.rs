@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use spinney_kernel::definition::{BoxSpec, BoxWalls, Network};
+use spinney_kernel::definition::{BoxSpec, BoxWalls, Caps, HostRequests, Network};
 use spinney_kernel::port::{FolderAccess, Rights};
 use spinney_kernel::primitives::{HostRule, RemoteHost};
 
@@ -42,6 +42,14 @@ pub(super) fn confinement(
     confinement.environment =
         values.filter_map(|(name, value)| Some((name.into(), value.clone()?))).collect();
     Ok(confinement)
+}
+
+/// What boxes of an agent may be connected to at most: one that may ask for hosts may be allowed some.
+pub(super) fn network_at_most(caps: &Caps) -> BoxNetwork {
+    match (network(&caps.network), caps.host_requests) {
+        (BoxNetwork::None, HostRequests::Ask) => BoxNetwork::Proxied { localhost: LocalhostMeaning::Box },
+        (network, HostRequests::Ask | HostRequests::Refused) => network,
+    }
 }
 
 /// What boxes of an agent with this network are connected to. What old journals granted without naming a host is nothing.

@@ -7,7 +7,7 @@ use spinney_kernel::definition::{Definition, RUN_COMMAND, Role};
 use spinney_kernel::port::{OfferedTool, Pending, Rights, ToolDiscovery, ToolSource};
 use spinney_kernel::primitives::{Fault, FaultKind, RoleName};
 
-use super::confinement::{limits, network, weaknesses};
+use super::confinement::{limits, network_at_most, weaknesses};
 use super::covers::FolderCovers;
 use super::remedy::refusal_remedy;
 use super::tool::Commands;
@@ -31,10 +31,7 @@ impl ToolSource for Commands {
 impl Commands {
     /// Refuses a definition whose commands would not be contained as it says, or need what the user has not allowed.
     pub async fn check(&self, definition: &Definition) -> Result<(), String> {
-        // A tree that started has the tools that it was started with.
-        let is_offered = definition.tools.is_empty() || definition.tools.contains_key(RUN_COMMAND);
-        let roles: Vec<(&RoleName, &Role)> =
-            definition.roles_with_commands().filter(|_| is_offered).collect();
+        let roles: Vec<(&RoleName, &Role)> = definition.roles_with_commands().collect();
         if roles.is_empty() {
             return Ok(());
         }
@@ -57,7 +54,7 @@ impl Commands {
             confinement.limits = limits(&spec);
             confinement.tier = self.tier_choice();
             confinement.weaknesses = weaknesses(spec.walls);
-            confinement.network = network(&settings.caps.network);
+            confinement.network = network_at_most(&settings.caps);
             if let Some(folder) = self.uncovered(definition, settings) {
                 // It stands for all of them: they are found when a command starts.
                 confinement.read_only.push(folder);
@@ -93,7 +90,7 @@ const OTHERWISE: &str =
 
 /// What else helps where a box cannot be connected to some hosts only.
 const OTHERWISE_FETCH: &str =
-    "; or take `network` from the agents that run commands: `fetch` works without it";
+    "; or take `network`, also from `approvals`, from the agents that run commands: `fetch` works without it";
 
 pub(super) fn said(refusal: &BoxRefusal) -> String {
     refusal_remedy(refusal).map_or_else(|| refusal.to_string(), |remedy| format!("{refusal}: {remedy}"))

@@ -4,6 +4,7 @@
 mod answer;
 mod args;
 mod changed_settings;
+mod command_tool;
 mod confinement;
 mod covers;
 mod gate;
@@ -11,6 +12,7 @@ mod permissions;
 mod remedy;
 mod tool;
 
+pub use self::command_tool::CommandToolSpec;
 pub use self::permissions::BoxPermissions;
 pub use self::remedy::{namespace_remedy, refusal_remedy};
 pub use self::tool::Commands;

@@ -15,8 +15,9 @@ use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
 use super::answer::{answer, not_started, refused_connections};
-use super::args::{Args, DESCRIPTION, SCHEMA, TIMEOUT_MAX};
+use super::args::{Args, DESCRIPTION, SCHEMA, TIMEOUT_MAX, check_hosts, hosts_argument};
 use super::changed_settings::SettingsSearch;
+use super::command_tool::{CommandTool, CommandToolSpec};
 use super::confinement::confinement;
 use super::covers::FolderCovers;
 use super::gate::said;
@@ -33,9 +34,9 @@ use crate::workspace::{
 };
 
 /// How much longer than its command a call may take: a box is made, and ended in good order.
-const SLACK_MS: u64 = 60_000;
+pub(super) const SLACK_MS: u64 = 60_000;
 /// Outputs up to this size are shown whole.
-const SHOWN_BYTES: u32 = 8_192;
+pub(super) const SHOWN_BYTES: u32 = 8_192;
 
 /// The driver of `run_command`, for the agents of one tree. As a source of tools it decides whether the tree may start.
 /// Clones are the same driver.
@@ -145,6 +146,12 @@ impl Commands {
         Arc::new(RunCommand(self.clone()))
     }
 
+    /// A tool that runs one command of its own, in the same boxes.
+    #[must_use]
+    pub fn command_tool(&self, spec: CommandToolSpec) -> Arc<dyn Tool> {
+        Arc::new(CommandTool { commands: self.clone(), spec })
+    }
+
     pub(super) fn prepared(&self) -> Result<PreparedCommands, String> {
         let prepared = self.shared.prepared.lock().unwrap_or_else(PoisonError::into_inner).clone();
         prepared.ok_or_else(|| "this process is not prepared for commands: the `main` of its program has to call `guard_a_box` first, and its home has to be readable".to_owned())
@@ -165,20 +172,26 @@ impl Commands {
     /// Tries once what this machine enforces.
     pub(super) async fn launcher(&self, prepared: &PreparedCommands) -> Result<&BoxLauncher, BoxRefusal> {
         let shared = &self.shared;
-        let start =
-            async || Ok(BoxLauncher::new(shared.helper.clone()).await?.with_mark(prepared.mark.clone()));
+        let start = async || BoxLauncher::with_mark(shared.helper.clone(), prepared.mark.clone()).await;
         shared.launcher.get_or_try_init(start).await
     }
 
-    async fn run(&self, attempt: ToolAttempt) -> ToolAnswer {
-        self.try_run(attempt).await.unwrap_or_else(|why| not_started(&why))
+    /// Runs what `command` says of the agent's own folder and of where its commands begin, if that is elsewhere.
+    pub(super) async fn run(
+        &self,
+        attempt: ToolAttempt,
+        command: impl FnOnce(&Path, Option<&Path>) -> Result<BoxedCommand, String>,
+    ) -> ToolAnswer {
+        self.try_run(attempt, command).await.unwrap_or_else(|why| not_started(&why))
     }
 
-    async fn try_run(&self, attempt: ToolAttempt) -> Result<ToolAnswer, String> {
+    async fn try_run(
+        &self,
+        attempt: ToolAttempt,
+        command: impl FnOnce(&Path, Option<&Path>) -> Result<BoxedCommand, String>,
+    ) -> Result<ToolAnswer, String> {
         let folder = attempt.workspace.as_ref();
         let folder = folder.ok_or("there is no folder to work in: do without commands")?.clone();
-        let args: Args = serde_json::from_str(&attempt.args)
-            .map_err(|error| format!("`{RUN_COMMAND}` cannot be called like this: {error}"))?;
         let prepared = self.prepared()?;
         let launcher = self.launcher(&prepared).await.map_err(|refusal| said(&refusal))?;
         let held = self.shared.agents.get(&folder).lock_owned().await;
@@ -187,7 +200,7 @@ impl Commands {
         let mut ready = Ready::new(folder.clone(), attempt.outputs, (rights, self.hidden.clone())).await?;
         let copy = open_copy(&folder, attempt.working_copy.as_ref()).await?;
         let begin = copy.as_ref().map(|copy| copy.folder.as_path());
-        let command = args.command(&ready.folders.scratch, begin)?;
+        let command = command(&ready.folders.scratch, begin)?;
         let spec = &attempt.sandbox;
         let folders = ready.folders.clone();
         let (permissions, tier) = (&prepared.permissions, self.tier_choice());
@@ -225,7 +238,7 @@ impl Commands {
         if let Some(changed) = changed {
             answer.text = format!("{changed}\n{}", answer.text);
         }
-        answer.text += &refused_connections(&log);
+        answer.text += &refused_connections(&log, attempt.rights.host_requests);
         if let Some(note) = note.flatten() {
             answer.text = format!("{note}\n{}", answer.text);
         }
@@ -372,13 +385,23 @@ impl Tool for RunCommand {
             timeout_ms: Some(u64::try_from(TIMEOUT_MAX.as_millis()).unwrap_or(u64::MAX) + SLACK_MS),
             shown_bytes: Some(SHOWN_BYTES),
             subject: Some(ToolSubject::command("command")),
+            hosts: Some(hosts_argument()),
             ..ToolSpec::default()
         }
     }
 
     fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
         let commands = self.0.clone();
-        Box::pin(async move { Ok(commands.run(attempt).await) })
+        Box::pin(async move {
+            let (args, rights) = (attempt.args.clone(), attempt.rights.clone());
+            let command = |scratch: &Path, begin: Option<&Path>| {
+                let written: Args = serde_json::from_str(&args)
+                    .map_err(|error| format!("`{RUN_COMMAND}` cannot be called like this: {error}"))?;
+                check_hosts(&args, &rights)?;
+                written.command(scratch, begin)
+            };
+            Ok(commands.run(attempt, command).await)
+        })
     }
 }
 

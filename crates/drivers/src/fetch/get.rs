@@ -10,7 +10,7 @@ use reqwest::{Response, StatusCode, Url};
 use spinney_kernel::primitives::RemoteHost;
 use tokio::time::timeout;
 
-use crate::network::{ConnectRefusal, Connector, ProxyLog};
+use crate::network::{ConnectRefusal, Connector, OpenConnection, ProxyLog};
 use crate::off_worker::off_worker;
 
 pub(super) const REDIRECTS_MAX: usize = 5;
@@ -19,6 +19,7 @@ pub(super) const TOTAL_TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const URL_BYTES_MAX: usize = 8_192;
 const USER_AGENT: &str = "spinney";
+const ACCEPTED: &str = "text/html, text/plain, application/json, image/*, */*;q=0.5";
 
 /// What a host answered.
 #[derive(Debug)]
@@ -65,10 +66,8 @@ async fn follow(
         let addresses: Vec<SocketAddr> =
             addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect();
         let client = client(&url, addresses).await?;
-        let request = client
-            .get(url.clone())
-            .header(ACCEPT, "text/html, text/plain, application/json, */*;q=0.5")
-            .header(ACCEPT_ENCODING, "identity");
+        let request = client.get(url.clone()).header(ACCEPT, ACCEPTED).header(ACCEPT_ENCODING, "identity");
+        open.sent(request_bytes(&url));
         let mut response = match request.send().await {
             Ok(response) => response,
             Err(error) => {
@@ -84,12 +83,22 @@ async fn follow(
             url = next;
             continue;
         }
-        let (body, is_cut) = body(&mut response, bytes_max).await?;
-        open.received(body.len());
+        let (body, is_cut) = body(&mut response, bytes_max, &open).await?;
         let content_type = header(&response, CONTENT_TYPE);
         return Ok(Fetched { url, status: response.status(), content_type, body, is_cut });
     }
     Err(format!("it redirects more than {REDIRECTS_MAX} times, last to {url}"))
+}
+
+/// The bytes of a request to this address, without TLS. It is the whole that leaves: a request has no body.
+fn request_bytes(url: &Url) -> usize {
+    let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    let host = format!("{}{port}", url.host_str().unwrap_or_default());
+    let headers = [("accept", ACCEPTED), ("accept-encoding", "identity"), ("user-agent", USER_AGENT)];
+    let headers = headers.into_iter().chain([("host", host.as_str())]);
+    let headers: usize = headers.map(|(name, value)| name.len() + ": \r\n".len() + value.len()).sum();
+    format!("GET {}{query} HTTP/1.1\r\n\r\n", url.path()).len() + headers
 }
 
 /// A client for one connection: system proxies, cookies and redirects are not for it.
@@ -100,7 +109,8 @@ async fn client(url: &Url, addresses: Vec<SocketAddr>) -> Result<reqwest::Client
         // Building a client panics without a provider. If one is installed already, that one is used.
         let _already = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder().no_proxy().redirect(Policy::none()).referer(false);
-        let builder = builder.user_agent(USER_AGENT).connect_timeout(CONNECT_TIMEOUT);
+        // What is sent is counted, and one request needs no more.
+        let builder = builder.http1_only().user_agent(USER_AGENT).connect_timeout(CONNECT_TIMEOUT);
         builder.resolve_to_addrs(&host, &addresses).pool_max_idle_per_host(0).build()
     });
     built.await.map_err(|error| format!("TLS cannot be set up: {}", innermost(&error)))
@@ -152,7 +162,11 @@ fn redirect(response: &Response, from: &Url) -> Result<Option<Url>, String> {
     Ok(Some(to))
 }
 
-async fn body(response: &mut Response, bytes_max: usize) -> Result<(Vec<u8>, bool), String> {
+async fn body(
+    response: &mut Response,
+    bytes_max: usize,
+    open: &OpenConnection,
+) -> Result<(Vec<u8>, bool), String> {
     let encoding = header(response, CONTENT_ENCODING);
     if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
         return Err(format!("the host sends it compressed ({encoding}), although that was not asked for"));
@@ -162,6 +176,7 @@ async fn body(response: &mut Response, bytes_max: usize) -> Result<(Vec<u8>, boo
         match response.chunk().await {
             Ok(None) => return Ok((body, false)),
             Ok(Some(chunk)) => {
+                open.received(chunk.len());
                 let room = bytes_max - body.len();
                 body.extend_from_slice(&chunk[..chunk.len().min(room)]);
                 if chunk.len() > room {

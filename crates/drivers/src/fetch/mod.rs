@@ -2,8 +2,9 @@
 //! sends nothing of ours along: no keys, no cookies.
 
 mod get;
+mod image;
 mod page;
 mod readable;
 mod tool;
 
-pub use tool::{FETCH, Fetch};
+pub use tool::Fetch;

@@ -12,7 +12,7 @@ pub(super) fn page(fetched: &Fetched) -> Result<String, String> {
         let more = if fetched.is_cut { "more than " } else { "" };
         let kind = if kind.is_empty() { "unknown" } else { &kind };
         return Err(format!(
-            "it is not text: its type is {kind}, and it has {more}{} bytes",
+            "it is not text: its type is {kind}, and it has {more}{} bytes, of which none are kept",
             fetched.body.len()
         ));
     }
@@ -118,7 +118,10 @@ mod tests {
             assert_eq!(page(&fetched(content_type, body)).unwrap(), text, "{content_type}");
         }
         let image = page(&fetched("image/png", b"\x89PNG")).unwrap_err();
-        assert_eq!(image, "it is not text: its type is image/png, and it has 4 bytes");
+        assert_eq!(
+            image,
+            "it is not text: its type is image/png, and it has 4 bytes, of which none are kept"
+        );
         assert!(page(&fetched("application/octet-stream", b"a\0b")).is_err());
         assert!(page(&fetched("text/plain; charset=utf-16", b"a")).unwrap_err().contains("utf-16"));
     }

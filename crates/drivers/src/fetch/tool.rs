@@ -4,20 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use spinney_kernel::definition::{OnLost, ToolSpec};
+use spinney_kernel::definition::{FETCH, HostRequests, HostsArgument, OnLost, ToolSpec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::primitives::ToolName;
 
 use super::get::{TOTAL_TIMEOUT, get};
+use super::image::image;
 use super::page::page;
-use crate::network::{Connector, Outbound, ProxyLog, SystemOutbound};
+use crate::network::{ConnectRefusal, Connector, Outbound, ProxiedEnd, ProxyLog, SystemOutbound};
 use crate::off_worker::off_worker;
 
-/// The name of the tool.
-pub const FETCH: &str = "fetch";
-const DESCRIPTION: &str = "read a page of the web {url, max_bytes?} with GET: HTML as readable text with its links, other text as it is; only from hosts that you were granted";
+const DESCRIPTION: &str = "read a page of the web {url, max_bytes?} with GET: HTML as readable text with its links, other text as it is, images to look at; only from hosts that you were granted";
 const SCHEMA: &str = r#"{"type":"object","properties":{"url":{"type":"string","description":"such as https://example.org/page"},"max_bytes":{"type":"integer","description":"how much of the answer to read: 1000000 if left out, at most 8000000"}},"required":["url"],"additionalProperties":false}"#;
 
 const BYTES: usize = 1_000_000;
@@ -74,7 +73,7 @@ impl Fetch {
         Arc::new(self.clone())
     }
 
-    async fn fetch(&self, attempt: ToolAttempt) -> Result<String, String> {
+    async fn fetch(&self, attempt: ToolAttempt) -> Result<ToolAnswer, String> {
         let args: Args = serde_json::from_str(&attempt.args)
             .map_err(|error| format!("`{FETCH}` cannot be called like this: {error}"))?;
         let bytes_max = args.max_bytes.unwrap_or(BYTES);
@@ -82,8 +81,9 @@ impl Fetch {
             return Err(format!("`max_bytes` is out of bounds: write from 1 to {BYTES_MAX}"));
         }
         let connector = Connector::new(attempt.rights.network.clone(), Arc::clone(&self.outbound));
-        let fetched =
-            get(&connector, &ProxyLog::new(attempt.connections.clone()), &args.url, bytes_max).await?;
+        let log = ProxyLog::new(attempt.connections.clone());
+        let fetched = get(&connector, &log, &args.url, bytes_max).await;
+        let fetched = fetched.map_err(|why| why + how_to_ask(&log, attempt.rights.host_requests))?;
         off_worker(move || {
             let (status, url) = (fetched.status, &fetched.url);
             let cut = match fetched.is_cut {
@@ -91,14 +91,27 @@ impl Fetch {
                 false => String::new(),
             };
             let head = format!("{status} from {url}{cut}");
-            let text = page(&fetched);
-            match text {
-                Ok(text) if status.is_success() => Ok(format!("{head}\n\n{text}")),
+            if let Some(image) = image(&fetched).filter(|_| status.is_success()) {
+                return Ok(ToolAnswer::text(head).with_parts(vec![image]));
+            }
+            match page(&fetched) {
+                Ok(text) if status.is_success() => Ok(ToolAnswer::text(format!("{head}\n\n{text}"))),
                 Ok(text) => Err(format!("{head}\n\n{text}")),
                 Err(why) => Err(format!("{head}\n\n{why}")),
             }
         })
         .await
+    }
+}
+
+/// What helps an agent that may ask and was led to a host that its call did not name.
+fn how_to_ask(log: &ProxyLog, requests: HostRequests) -> &'static str {
+    let is_not_granted = |end| matches!(end, ProxiedEnd::Refused(ConnectRefusal::NotGranted { .. }));
+    let was_refused = log.records().0.into_iter().any(|record| is_not_granted(record.end));
+    if was_refused && requests == HostRequests::Ask {
+        "; a person can allow it: fetch an address of that host itself"
+    } else {
+        ""
     }
 }
 
@@ -112,14 +125,13 @@ impl Tool for Fetch {
             lost: OnLost::Repeatable,
             timeout_ms: Some(timeout_ms),
             shown_bytes: Some(SHOWN_BYTES),
+            hosts: Some(HostsArgument::url("url")),
             ..ToolSpec::default()
         }
     }
 
     fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
         let fetch = self.clone();
-        Box::pin(
-            async move { Ok(fetch.fetch(attempt).await.map_or_else(ToolAnswer::failed, ToolAnswer::text)) },
-        )
+        Box::pin(async move { Ok(fetch.fetch(attempt).await.unwrap_or_else(ToolAnswer::failed)) })
     }
 }

@@ -100,6 +100,11 @@ impl OpenConnection {
         self.bytes.received.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
+    #[cfg(feature = "http")]
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.bytes.sent.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
     /// It ended, and not with the call.
     pub(crate) fn close(&mut self) {
         self.end = ProxiedEnd::Closed;

@@ -18,6 +18,8 @@ mod tls_name;
 
 pub use self::addresses::AddressKind;
 pub use self::connect::{Connected, Connector};
+#[cfg(feature = "http")]
+pub(crate) use self::log::OpenConnection;
 pub use self::log::{ProxiedConnection, ProxiedEnd, ProxyLog};
 pub use self::outbound::{Outbound, SystemOutbound};
 #[cfg(all(feature = "processes", target_os = "linux"))]

@@ -231,7 +231,8 @@ async fn first_bytes(
             timeout(HEAD_TIMEOUT, read).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??
         };
         if read == 0 {
-            return Ok(Ok(Vec::new()));
+            // Nothing follows what has come: a line without its end is no request, and half a hello asks for nothing.
+            return Ok(Ok(first));
         }
         first.extend_from_slice(&buffer[..read]);
         if first.len() > 2 * FIRST_BYTES_MAX {

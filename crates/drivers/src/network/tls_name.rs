@@ -2,6 +2,8 @@
 
 use spinney_kernel::primitives::RemoteHost;
 
+use super::head::is_token;
+
 /// The longest hello that is waited for: with keys of new algorithms they have about two thousand bytes.
 const HELLO_BYTES_MAX: usize = 16 << 10;
 /// Bytes of the records around it, however small their parts of it are.
@@ -32,6 +34,8 @@ pub(super) enum FirstBytes {
 const METHODS: [&[u8]; 9] =
     [b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"TRACE ", b"PRI "];
 
+const HTTP: &[u8] = b"HTTP/";
+
 impl FirstBytes {
     pub(super) fn new(bytes: &[u8]) -> Self {
         match bytes {
@@ -42,11 +46,40 @@ impl FirstBytes {
                 Ok(None) => Self::Broken("its TLS hello is too long"),
                 Err(problem) => Self::Broken(problem),
             },
-            _ if METHODS.iter().any(|method| bytes.starts_with(method)) => Self::PlainHttp,
-            _ if METHODS.iter().any(|method| method.starts_with(bytes)) => Self::Incomplete,
-            _ => Self::Other,
+            _ => unencrypted(bytes),
         }
     }
+}
+
+/// Whether bytes that are not TLS are HTTP. Servers skip empty lines before a request and pass on methods that they do
+/// not know, so a first line that could be one of a request is read to its end.
+fn unencrypted(bytes: &[u8]) -> FirstBytes {
+    let line = &bytes[bytes.iter().take_while(|byte| b"\r\n\t ".contains(byte)).count()..];
+    if METHODS.iter().any(|method| line.starts_with(method)) {
+        return FirstBytes::PlainHttp;
+    }
+    let token = line.iter().take_while(|byte| is_token(**byte)).count();
+    let end = line.iter().position(|byte| *byte == b'\n');
+    match line.get(token) {
+        // It may become one.
+        None => {}
+        Some(b' ' | b'\t') if token > 0 => match end {
+            Some(end) if is_request_line(&line[..end]) => return FirstBytes::PlainHttp,
+            Some(_) => return FirstBytes::Other,
+            None => {}
+        },
+        Some(_) => return FirstBytes::Other,
+    }
+    if bytes.len() < FIRST_BYTES_MAX {
+        FirstBytes::Incomplete
+    } else {
+        FirstBytes::Broken("its first line is too long")
+    }
+}
+
+/// Whether a line with a word at its beginning names a version of HTTP.
+fn is_request_line(line: &[u8]) -> bool {
+    line.windows(HTTP.len()).any(|word| word.eq_ignore_ascii_case(HTTP))
 }
 
 /// The name in a hello; none if the hello is not whole yet.
@@ -212,14 +245,28 @@ mod tests {
         assert!(matches!(FirstBytes::new(&[22, 2, 1, 0, 5]), FirstBytes::Broken(_)));
     }
 
+    /// G26 (tunnels): HTTP that is not encrypted is recognized by its first line, whatever its method and however it is cut.
     #[test]
-    fn what_is_not_tls_is_told_apart() {
+    fn g26_what_is_not_tls_is_told_apart() {
         for (bytes, first) in [
             (&b"GET / HTTP/1.1\r\n"[..], FirstBytes::PlainHttp),
             (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", FirstBytes::PlainHttp),
             (b"POST ", FirstBytes::PlainHttp),
             (b"PO", FirstBytes::Incomplete),
-            (b"SSH-2.0-OpenSSH", FirstBytes::Other),
+            (b"\r\n", FirstBytes::Incomplete),
+            (b"\r\nGET / HTTP/1.1\r\n", FirstBytes::PlainHttp),
+            (b" GET / HTTP/1.1\r\n", FirstBytes::PlainHttp),
+            (b"\n\nget / HTTP/1.1\r\n", FirstBytes::PlainHttp),
+            (b"PROPFIND / HTTP/1.1\r\n", FirstBytes::PlainHttp),
+            (b"PROPFIND", FirstBytes::Incomplete),
+            (b"PROPFIND /a", FirstBytes::Incomplete),
+            (b"X-Y_Z!\t/\xff\thttp/1.1\n", FirstBytes::PlainHttp),
+            (b"CONNECT b.org:80 HTTP/1.1\r\n", FirstBytes::PlainHttp),
+            (b"PING\r\n", FirstBytes::Other),
+            (b"AMQP\0\0\x09\x01", FirstBytes::Other),
+            (b"\0\0\0\x08\x04\xd2\x16\x2f", FirstBytes::Other),
+            (b"*1\r\n$4\r\nPING\r\n", FirstBytes::Other),
+            (b"SSH-2.0-OpenSSH_9.6\r\n", FirstBytes::Other),
             (b"EHLO a.org\r\n", FirstBytes::Other),
             (b"\x80\x2e\x01", FirstBytes::Other),
         ] {

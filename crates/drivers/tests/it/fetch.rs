@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use spinney_drivers::fetch::Fetch;
 use spinney_drivers::network::Outbound;
-use spinney_kernel::definition::{Network, OnLost};
+use spinney_kernel::definition::{HostRequests, Network, OnLost};
 use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt};
-use spinney_kernel::port::{Pending, Rights};
+use spinney_kernel::port::{ConnectionLog, ConnectionSink, Pending, Rights};
+use spinney_kernel::primitives::{Connection, ConnectionEnd, PartKind, Time};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -75,7 +76,11 @@ fn answer(path: &str, port: u16) -> Vec<u8> {
             ("200 OK\r\nContent-Type: text/html".into(), b"<h1>Oaks</h1><p>See <a href=/more>more</a>")
         }
         "/missing" => ("404 Not Found\r\nContent-Type: text/plain".into(), b"no such page"),
-        "/image" => ("200 OK\r\nContent-Type: image/png".into(), b"\x89PNG"),
+        "/image" => ("200 OK\r\nContent-Type: image/png".into(), PNG),
+        "/no-image" => ("200 OK\r\nContent-Type: image/png".into(), b"\x89PNG"),
+        "/other-image" => ("200 OK\r\nContent-Type: image/jpeg".into(), PNG),
+        "/missing-image" => ("404 Not Found\r\nContent-Type: image/png".into(), PNG),
+        "/pdf" => ("200 OK\r\nContent-Type: application/pdf".into(), b"%PDF-1.7\0"),
         "/zipped" => ("200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip".into(), b"\x1f\x8b"),
         "/long" => ("200 OK\r\nContent-Type: text/plain".into(), &[b'x'; 5_000]),
         "/moved" => ("301 Moved\r\nLocation: /page".into(), b""),
@@ -92,6 +97,7 @@ fn answer(path: &str, port: u16) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
 const HERE: &[&str] = &["127.0.0.1:PORT"];
 
 #[tokio::test]
@@ -118,7 +124,17 @@ async fn what_is_not_a_page_is_an_error_that_says_what_it_is() {
     for (args, said) in [
         (json!({ "url": "http://127.0.0.1:PORT/missing" }), "404 Not Found from"),
         (json!({ "url": "http://127.0.0.1:PORT/missing" }), "no such page"),
-        (json!({ "url": "http://127.0.0.1:PORT/image" }), "its type is image/png, and it has 4 bytes"),
+        (json!({ "url": "http://127.0.0.1:PORT/no-image" }), "its type is image/png, and it has 4 bytes"),
+        (
+            json!({ "url": "http://127.0.0.1:PORT/other-image" }),
+            "its type is image/jpeg, and it has 12 bytes",
+        ),
+        (json!({ "url": "http://127.0.0.1:PORT/missing-image" }), "its type is image/png"),
+        (json!({ "url": "http://127.0.0.1:PORT/image", "max_bytes": 9 }), "more than 9 bytes"),
+        (
+            json!({ "url": "http://127.0.0.1:PORT/pdf" }),
+            "application/pdf, and it has 9 bytes, of which none are kept",
+        ),
         (json!({ "url": "http://127.0.0.1:PORT/zipped" }), "compressed (gzip)"),
         (json!({ "url": "http://127.0.0.1:PORT/around" }), "redirects more than 5 times"),
         (json!({ "url": "http://127.0.0.1:PORT/", "max_bytes": 0 }), "`max_bytes` is out of bounds"),
@@ -133,6 +149,64 @@ async fn what_is_not_a_page_is_an_error_that_says_what_it_is() {
     let cut = site.fetch(HERE, json!({ "url": "http://127.0.0.1:PORT/long", "max_bytes": 100 })).await;
     assert!(cut.text.contains("cut after 100 bytes") && cut.text.ends_with(&"x".repeat(100)), "{}", cut.text);
     assert!(!cut.text.contains(&"x".repeat(101)));
+}
+
+#[tokio::test]
+async fn an_image_is_passed_on_to_the_model() {
+    let site = Site::new().await;
+    let answer = site.fetch(HERE, json!({ "url": "http://127.0.0.1:PORT/image" })).await;
+    let at = format!("200 OK from http://127.0.0.1:{}/image", site.port);
+    assert_eq!((answer.is_error, answer.text), (false, at));
+    let [image] = answer.parts.as_slice() else { panic!("{:?}", answer.parts) };
+    assert_eq!(
+        (image.kind, image.media.as_str(), image.bytes.as_slice()),
+        (PartKind::Image, "image/png", PNG)
+    );
+}
+
+/// Keeps what the journal would get.
+#[derive(Default)]
+struct Kept(Mutex<Vec<Connection>>);
+
+impl ConnectionSink for Kept {
+    fn now(&self) -> Time {
+        Time(0)
+    }
+
+    fn record(&self, connection: Connection) {
+        self.0.lock().unwrap().push(connection);
+    }
+}
+
+/// G26 (journal): a connection has the bytes of the request and of the answer's body.
+#[tokio::test]
+async fn g26_bytes_of_a_fetch_are_counted_in_both_directions() {
+    let site = Site::new().await;
+    let kept = Arc::new(Kept::default());
+    let url = format!("http://127.0.0.1:{}/long?a=b", site.port);
+    let mut attempt: ToolAttempt = tool_attempt(&json!({ "url": url }).to_string());
+    let rule = format!("127.0.0.1:{}", site.port).parse().unwrap();
+    attempt.rights = Rights::none().with_network(Network::hosts([rule]));
+    attempt.connections = ConnectionLog::new(Arc::clone(&kept) as Arc<dyn ConnectionSink>);
+    let _ = Fetch::connecting(Arc::new(Loopback)).tool().call(attempt).await.unwrap();
+    let sent = site.requests.lock().unwrap()[0].len() as u64;
+    let connections = kept.0.lock().unwrap();
+    assert_eq!((connections[0].sent_bytes, connections[0].end), (sent, ConnectionEnd::Closed));
+}
+
+/// G26 (asking): an agent that may ask reads how; one that may not is not told to.
+#[tokio::test]
+async fn g26_a_refused_redirect_says_how_to_ask() {
+    let site = Site::new().await;
+    for (requests, says) in [(HostRequests::Ask, true), (HostRequests::Refused, false)] {
+        let mut attempt: ToolAttempt =
+            tool_attempt(&json!({ "url": format!("http://127.0.0.1:{}/out", site.port) }).to_string());
+        let rule = format!("127.0.0.1:{}", site.port).parse().unwrap();
+        attempt.rights = Rights::none().with_network(Network::hosts([rule])).with_host_requests(requests);
+        let refused = Fetch::connecting(Arc::new(Loopback)).tool().call(attempt).await.unwrap();
+        assert!(refused.is_error && refused.text.contains("the connection to evil.test"), "{}", refused.text);
+        assert_eq!(refused.text.ends_with("fetch an address of that host itself"), says, "{}", refused.text);
+    }
 }
 
 /// X6 (network): nothing is fetched from a host that was not granted, also not by a redirect or by a name that leads to an

@@ -12,7 +12,7 @@ use spinney_drivers::network::{
     CONNECTIONS_AT_ONCE_MAX, Connector, Outbound, ProxiedEnd, Proxy, ProxyLog, SystemOutbound,
 };
 use spinney_drivers::sandbox::BoxTierChoice;
-use spinney_kernel::definition::{BoxSpec, Network};
+use spinney_kernel::definition::{BoxSpec, HostRequests, Network};
 use spinney_kernel::port::{Pending, Rights};
 use spinney_kernel::primitives::CommandExit;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -109,6 +109,25 @@ async fn x6_a_command_reaches_granted_hosts_and_is_told_what_was_refused() {
         "{}",
         refused.text
     );
+    // One that may ask reads what to name. What it names and does not have is refused before it starts.
+    let mut attempt = shop.attempt(&json!({ "command": ["bash", "-c", get("evil.test")] }));
+    attempt.rights = Rights::none().with_network(network.clone()).with_host_requests(HostRequests::Ask);
+    let refused = shop.call(attempt).await.text;
+    assert!(
+        refused.ends_with("\na person can allow them: call again with \"hosts\": [\"evil.test:80\"]"),
+        "{refused}"
+    );
+    let mut attempt = shop.attempt(&json!({ "command": "true", "hosts": ["granted.test", "evil.test:80"] }));
+    attempt.rights = Rights::none().with_network(network.clone());
+    let refused = shop.call(attempt).await;
+    assert_eq!(refused.exit, Some(CommandExit::NotStarted));
+    assert_eq!(
+        refused.text,
+        "not started: not granted here: `evil.test:80`; granted here is `granted.test`: do without `hosts`"
+    );
+    let mut attempt = shop.attempt(&json!({ "command": "true", "hosts": ["granted.test"] }));
+    attempt.rights = Rights::none().with_network(network.clone());
+    assert_eq!(shop.call(attempt).await.exit, Some(CommandExit::Code(0)));
     let names = "echo $HTTP_PROXY $https_proxy; echo ${NO_PROXY-none}";
     let with = run(names.to_owned(), &network).await;
     let proxy = "http://127.0.0.1:61080";
@@ -147,6 +166,13 @@ async fn x6_a_command_with_a_network_is_refused_without_namespaces() {
         "{refused}"
     );
     assert!(refused.ends_with("`fetch` works without it"), "{refused}");
+    // A yes could not be kept either.
+    for role in tree.roles.values_mut() {
+        role.caps.network = Network::Denied;
+        role.caps.host_requests = HostRequests::Ask;
+    }
+    let refused = shop.commands.check(&tree).await.unwrap_err();
+    assert!(refused.contains("cannot be contained: granted hosts need namespaces"), "{refused}");
 }
 
 /// A proxy that accepts from a socket of this process.
@@ -180,7 +206,8 @@ async fn a_tunnel_carries_both_ways_until_both_sides_are_closed() {
         client.write_all(b"CONNECT granted.test:22 HTTP/1.0\r\n\r\n").await.unwrap();
         let mut head = [0; 39];
         client.read_exact(&mut head).await.unwrap();
-        client.write_all(&[b'x'; 300_000]).await.unwrap();
+        client.write_all(b"line\n").await.unwrap();
+        client.write_all(&[b'x'; 299_995]).await.unwrap();
         client.shutdown().await.unwrap();
         let mut said = String::new();
         client.read_to_string(&mut said).await.unwrap();

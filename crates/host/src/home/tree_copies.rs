@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use spinney::Drivers;
-use spinney::tree_file::{FileError, TreeFile};
+use spinney::tree_file::{CommandTool, FileError, TreeFile};
 use spinney_drivers::commands::Commands;
 use spinney_drivers::http::HttpSetupError;
 use spinney_journal::{Journal, JournalFault, source_bytes, started_sources};
-use spinney_kernel::primitives::{BlobHash, IdError, ModelName, SourceFile, SourceName, TreeId};
+use spinney_kernel::primitives::{BlobHash, IdError, ModelName, SourceFile, SourceName, ToolName, TreeId};
 
 use super::{old_copies, pending_folders};
 use crate::own_drivers::OwnDrivers;
@@ -43,6 +43,9 @@ struct List {
     /// The models that their providers answer. How they are asked is in the tree file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     called: Vec<ModelName>,
+    /// The tools that the tree file defines, with whole paths.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    tools: BTreeMap<ToolName, CommandTool>,
 }
 
 /// The files that a new tree is resumed from, as its journal keeps them.
@@ -73,7 +76,8 @@ impl TreeSources {
         }
         let models = source.parts.iter().map(|(model, place)| (model.clone(), file(*place))).collect();
         let tree_file = source::plain(Path::new(&source.text.name));
-        let list = List { tree_file, scripts, models, called: source.called.clone() };
+        let (called, tools) = (source.called.clone(), source.file.command_tools.clone());
+        let list = List { tree_file, scripts, models, called, tools };
         let list = serde_json::to_string_pretty(&list);
         put(LIST, &list.unwrap_or_else(|_| unreachable!("a list of names can be written")))?;
         let hashes = files.iter().map(|(name, bytes)| (name, BlobHash::digest(bytes)));
@@ -292,7 +296,8 @@ fn kept(home: &Path, files: SourceTexts) -> Result<ResumeSource, ChangedCopy> {
     };
     let parts = list.models.iter().map(part).collect::<Result<Parts, ChangedCopy>>()?;
     // Its journal has what its agents may call.
-    let (drivers, commands) = source::with_tools(source::drivers(&scripts, &parts)?, home, |_| true);
+    let (drivers, commands) =
+        source::with_tools(source::drivers(&scripts, &parts)?, home, &list.tools, |_| true);
     // Trees of scripts alone are not read again: a newer version may read tree files in a stricter way.
     let text = Text { name: list.tree_file.clone(), text: text(&tree_file(&list.tree_file))?.clone() };
     let called = match list.called.is_empty() {

@@ -83,7 +83,7 @@ impl HomeCopies {
         }
         let start = async || -> Result<BoxLauncher, CopyError> {
             let mark = command_mark(&self.home)?;
-            Ok(BoxLauncher::new(OURSELVES.into()).await?.with_mark(mark))
+            Ok(BoxLauncher::with_mark(OURSELVES.into(), mark).await?)
         };
         self.launcher.get_or_try_init(start).await
     }

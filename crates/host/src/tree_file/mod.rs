@@ -1,5 +1,6 @@
 //! A tree file on disk: the file and its scripts, the models that it names, and what is wrong with it.
 
+mod command_tools;
 pub mod folders;
 pub mod low_prices;
 pub mod masked;

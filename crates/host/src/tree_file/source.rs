@@ -1,5 +1,6 @@
 //! Reads a tree file and the scripts it names from disk, each within a size limit.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt};
 use spinney::Drivers;
 use spinney::tree_file::{
-    FILE_BYTES_MAX, FileError, FileErrors, FileProblem, ModelSource, Reach, Severity, TreeFile, nearest,
+    CommandTool, FILE_BYTES_MAX, FileError, FileErrors, FileProblem, ModelSource, Reach, Severity, TreeFile,
+    nearest,
 };
 use spinney_drivers::commands::{BoxPermissions, Commands};
 use spinney_drivers::fetch::Fetch;
@@ -22,6 +24,7 @@ use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::definition::{Builtin, Definition, Role};
 use spinney_kernel::primitives::{BlobHash, ByName, FolderPath, IdError, ModelName, RoleName, ToolName};
 
+use super::command_tools;
 use super::folders::{self, hidden_folders};
 use super::overrides::GivenValues;
 use super::problems::{ProblemsKind, TreeFileProblems};
@@ -222,6 +225,7 @@ pub fn examine(
         let resolved =
             file.resolve_folders(&|written, access| folders::resolve(written, access, folder, &hidden));
         examined.problems.extend(resolved.into_iter().map(FileProblem::error));
+        examined.problems.extend(command_tools::complete(&mut file, folder));
         let found = find_scripts(&file, folder, allowed, (user, own), &mut examined);
         examined.finish(file, text.clone(), found, home, keys, (user, own))?;
     }
@@ -332,6 +336,8 @@ impl ExaminedFile {
         }
         let played: Vec<ToolName> = played.into_iter().map(|(tool, _)| tool).collect();
         let known: Vec<ToolName> = everywhere().chain(played).chain(own.tool_names().cloned()).collect();
+        self.problems.extend(command_tools::taken(&file, &known).into_iter().map(FileProblem::error));
+        let known: Vec<ToolName> = known.into_iter().chain(file.command_tools.keys().cloned()).collect();
         // Which tools a script has that cannot be read is unknown.
         let is_known = scripts.iter().all(|(_, _, script)| script.is_some());
         let unknown = file.tools().filter(|(_, tool)| is_known && !known.contains(tool));
@@ -355,7 +361,7 @@ impl ExaminedFile {
         }
         let scripts: Vec<Text> = scripts.into_iter().map(|(_, text, _)| text).collect();
         let is_named = |tool: &ToolName| file.tools().any(|(_, named)| named == tool);
-        let (drivers, commands) = with_tools(drivers(&scripts, &parts)?, home, is_named);
+        let (drivers, commands) = with_tools(drivers(&scripts, &parts)?, home, &file.command_tools, is_named);
         let (drivers, errors) = providers::with_models(drivers, &file, &called, user)?;
         let drivers = own.over(drivers);
         self.can_start = errors.is_empty();
@@ -513,10 +519,11 @@ impl TreeSource {
     }
 }
 
-/// Adds the requested tools of ours that no script provides. Commands have to be prepared before the tree starts.
+/// Adds the requested tools of ours that no script provides, and those of the tree file. Commands have to be prepared before the tree starts.
 pub fn with_tools(
     drivers: Drivers,
     home: &Path,
+    tools: &BTreeMap<ToolName, CommandTool>,
     is_wanted: impl Fn(&ToolName) -> bool,
 ) -> (Drivers, Option<Commands>) {
     let hidden = hidden_folders(home);
@@ -537,12 +544,14 @@ pub fn with_tools(
         false => drivers,
     };
     let name = Commands::tool_name();
-    if !is_missing(&drivers, &name) {
+    let runs_commands = is_missing(&drivers, &name);
+    if !runs_commands && tools.is_empty() {
         return (drivers, None);
     }
     let commands = Commands::new(OURSELVES.into()).hiding(hidden);
-    let drivers = drivers.with_tool(name, commands.tool()).with_tool_source(Arc::new(commands.clone()));
-    (drivers, Some(commands))
+    let drivers = if runs_commands { drivers.with_tool(name, commands.tool()) } else { drivers };
+    let drivers = command_tools::with_command_tools(drivers, &commands, tools);
+    (drivers.with_tool_source(Arc::new(commands.clone())), Some(commands))
 }
 
 /// Lets the agents of a tree in this home run commands, as far as the user allows it.

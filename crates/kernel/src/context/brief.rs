@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::Message;
 use crate::definition::{
-    Allow, Builtin, Caps, Definition, FolderAccess, FolderGrants, Network, OutputSchema, ToolSpec, Turns,
+    Allow, Builtin, Caps, Definition, FolderAccess, FolderGrants, HostRequests, Network, OutputSchema,
+    ToolSpec, Turns,
 };
 use crate::primitives::{ByName, RoleName, TokenCount, ToolName, limit};
 use crate::record::RULES;
@@ -41,6 +42,8 @@ const TASK: &str = "Your task: ";
 const OTHERS_TASK: &str = "Its task: ";
 const _: () = assert!(OTHERS_TASK.len() <= TASK.len());
 const TOOLS: &str = "Tools you may use:";
+const ASK_FOR_HOSTS: &str =
+    "A person decides about other hosts, one call at a time: name them in the call.\n";
 const HOSTS: &str = "Hosts that your tools may connect to, on ports 80 and 443 unless a port is named:";
 const FOLDERS: &str = "Folders of the user that you may use beside your own, by their absolute paths:";
 /// The most bytes of the line breaks between them.
@@ -155,7 +158,7 @@ impl Brief {
     }
 
     fn new(definition: &Definition, role: &RoleName, own: Own<'_>, rules: u32) -> Self {
-        let Own { tools, folders, network, schema } = own;
+        let Own { tools, folders, network, requests, schema } = own;
         let turns = definition.roles.get(role).and_then(|role| role.turns.as_ref());
         let prompt = turns.map_or("", |turns| turns.prompt.text.as_str());
         let gap = if prompt.is_empty() { "" } else { "\n\n" };
@@ -163,7 +166,7 @@ impl Brief {
         let schema = schema.or_else(|| turns?.output_schema.as_deref());
         let close = schema.map_or_else(|| CLOSE.to_owned(), OutputSchema::paragraph);
         let listed = if lines.is_empty() { String::new() } else { format!("{TOOLS}\n{lines}\n") };
-        let granted = folders.map(folder_lines).unwrap_or_default() + &host_lines(network);
+        let granted = folders.map(folder_lines).unwrap_or_default() + &host_lines(network, requests);
         let order = if rules >= 5 { Order::GoalLast } else { Order::GoalFirst };
         Self {
             prompt: format!("{prompt}{gap}"),
@@ -187,6 +190,7 @@ pub(super) struct Own<'a> {
     pub(super) tools: &'a Allow<ToolName>,
     pub(super) folders: Option<&'a FolderGrants>,
     pub(super) network: &'a Network,
+    pub(super) requests: HostRequests,
     /// The schema of its answer, if its spawner gave one.
     pub(super) schema: Option<&'a OutputSchema>,
 }
@@ -205,6 +209,7 @@ struct SharedBrief {
     tools: Allow<ToolName>,
     folders: Option<FolderGrants>,
     network: Network,
+    requests: HostRequests,
     brief: Arc<Brief>,
 }
 
@@ -234,12 +239,14 @@ impl Briefs {
             && shared.tools == *own.tools
             && shared.folders.as_ref() == own.folders
             && shared.network == *own.network
+            && shared.requests == own.requests
         {
             return Arc::clone(&shared.brief);
         }
         let brief = Arc::new(Brief::new(definition, role, own, self.rules));
         let (tools, folders) = (own.tools.clone(), own.folders.cloned());
-        let shared = SharedBrief { tools, folders, network: own.network.clone(), brief: Arc::clone(&brief) };
+        let (network, requests) = (own.network.clone(), own.requests);
+        let shared = SharedBrief { tools, folders, network, requests, brief: Arc::clone(&brief) };
         self.by_role.insert(role.clone(), shared);
         brief
     }
@@ -307,16 +314,18 @@ fn tools_tokens(definition: &Definition, caps: &Caps, turns: &Turns) -> TokenCou
     let folders = caps.folders.as_ref().map(folder_lines).unwrap_or_default();
     tools
         .fold(around, TokenCount::plus)
-        .plus(TokenCount::of_bytes(folders.len() + host_lines(&caps.network).len()))
+        .plus(TokenCount::of_bytes(folders.len() + host_lines(&caps.network, caps.host_requests).len()))
 }
 
 /// A paragraph for an agent that has hosts. One that has every host is of an old journal and was told nothing.
-fn host_lines(network: &Network) -> String {
-    if network.rules().next().is_none() {
-        return String::new();
-    }
+fn host_lines(network: &Network, requests: HostRequests) -> String {
+    let may_ask = match requests {
+        HostRequests::Ask => ASK_FOR_HOSTS,
+        HostRequests::Refused => "",
+    };
     let lines: String = network.rules().map(|rule| format!("- {rule}\n")).collect();
-    format!("{HOSTS}\n{lines}\n")
+    let listed = if lines.is_empty() { String::new() } else { format!("{HOSTS}\n{lines}") };
+    if listed.is_empty() && may_ask.is_empty() { listed } else { format!("{listed}{may_ask}\n") }
 }
 
 /// A paragraph for an agent that has folders, and nothing for others.

@@ -269,7 +269,8 @@ impl Contexts {
         let (role, goal): (_, Arc<str>) = (spawned.role.clone(), spawned.goal.as_str().into());
         let folders = spawned.caps.folders.as_ref();
         let (tools, network) = (&spawned.caps.tools, &spawned.caps.network);
-        let own = Own { tools, folders, network, schema: spawned.output_schema.as_deref() };
+        let requests = spawned.caps.host_requests;
+        let own = Own { tools, folders, network, requests, schema: spawned.output_schema.as_deref() };
         let brief = self.briefs.for_role(definition, &role, own);
         let takes_turns = definition.roles.get(&role).is_some_and(|role| role.turns.is_some());
         let first = takes_turns.then(|| Message::System(System::new(Arc::clone(&brief), Arc::clone(&goal))));

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Definition, Recursion, Refusal, Role, bounded, check_text};
-use crate::primitives::{RoleName, limit};
+use crate::primitives::{RoleName, ToolName, limit};
 
 /// The tool that runs commands, in trees that have it.
 pub const RUN_COMMAND: &str = "run_command";
@@ -91,9 +91,15 @@ impl fmt::Display for WeakerBoxBelow {
 }
 
 impl Definition {
-    /// The roles that may run commands.
+    /// The roles that may run commands, their own or those of the tree file.
     pub fn roles_with_commands(&self) -> impl Iterator<Item = (&RoleName, &Role)> {
-        self.roles.iter().filter(|(_, role)| role.caps.tools.has(RUN_COMMAND))
+        self.roles.iter().filter(|(_, role)| self.command_tools().any(|tool| role.caps.tools.has(tool)))
+    }
+
+    /// The tools that run commands. A tree that started has those that it was started with.
+    fn command_tools(&self) -> impl Iterator<Item = &str> {
+        let all = self.command_tools.iter().map(ToolName::as_str).chain([RUN_COMMAND]);
+        all.filter(|tool| self.tools.is_empty() || self.tools.contains_key(*tool))
     }
 
     /// Roles that may run commands and could start agents that run them in a weaker box. Boxes only get stronger downwards.

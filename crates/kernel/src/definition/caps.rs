@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{FolderGrants, Network, Refusal};
+use crate::definition::{FolderGrants, HostRequests, Network, Refusal};
 use crate::primitives::{ModelName, RoleName, ToolName};
 
 /// A right to all or some items of a kind.
@@ -95,6 +95,9 @@ pub struct Caps {
     pub spawn: Allow<RoleName>,
     #[serde(default)]
     pub network: Network,
+    /// Whether it may ask a person for other hosts, which are then those of one call and never of an agent.
+    #[serde(default, skip_serializing_if = "HostRequests::is_refused")]
+    pub host_requests: HostRequests,
     /// Folders of the user that it may use and pass on. A role that lists none gets its parent's, and the root without a
     /// list has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,6 +115,7 @@ const fn is_all(models: &Allow<ModelName>) -> bool {
 }
 
 impl Caps {
+    /// Everything, as far as a role can have it without a person: it may not ask for hosts.
     #[must_use]
     pub const fn all(depth_max: u32) -> Self {
         Self {
@@ -120,6 +124,7 @@ impl Caps {
             tools: Allow::All,
             spawn: Allow::All,
             network: Network::Any,
+            host_requests: HostRequests::Refused,
             folders: None,
             depth_max,
         }
@@ -181,7 +186,7 @@ impl Caps {
     /// allow; if the parent lacks the tools, the network or the folders, the spawn is refused.
     ///
     /// # Errors
-    /// Names the tools, folders or hosts the parent lacks.
+    /// Names what the parent lacks.
     pub fn narrowed(&self, wanted: &Self) -> Result<Self, Refusal> {
         let tools = match wanted.tools.beyond(&self.tools) {
             Beyond::Nothing => wanted.tools.clone(),
@@ -192,6 +197,9 @@ impl Caps {
             }
         };
         self.check_network(&wanted.network)?;
+        if wanted.host_requests > self.host_requests {
+            return Err(Refusal::HostRequestsNotAllowed);
+        }
         let folders = match &wanted.folders {
             Some(folders) => {
                 self.check_folders(folders)?;
@@ -205,6 +213,7 @@ impl Caps {
             tools,
             spawn: self.spawn.and(&wanted.spawn),
             network: wanted.network.clone(),
+            host_requests: wanted.host_requests,
             folders,
             depth_max: self.depth_max.min(wanted.depth_max),
         })

@@ -1,11 +1,13 @@
 //! The definition of a tree: its roles, models and ceilings. It arrives with the request that starts the tree, and is
 //! validated as a whole before anything runs.
 
+mod arguments;
 mod box_spec;
 mod budget;
 mod builtin;
 mod cache_time;
 mod caps;
+mod command_template;
 mod expression;
 mod folder_grants;
 mod graph;
@@ -23,9 +25,10 @@ mod shared_access;
 mod shares;
 mod subject;
 mod thinking;
+mod wanted_hosts;
 mod window_spec;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -40,6 +43,7 @@ pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
 pub use builtin::Builtin;
 pub use cache_time::{CacheTime, NotCacheTime};
 pub use caps::{Allow, Caps};
+pub use command_template::{CommandFillError, CommandTemplate, CommandTemplateError};
 pub use expression::{Condition, Expression, ExpressionError, ExpressionFault, Template, Values};
 pub use folder_grants::{FolderAccess, FolderGrants};
 pub(crate) use graph::flow;
@@ -64,6 +68,7 @@ pub use shared_access::{SharedAccess, ValueAccess};
 pub use shares::{Preset, Shares};
 pub use subject::{ApprovalScope, NotPattern, RememberedApproval, SubjectKind, SubjectPattern, ToolSubject};
 pub use thinking::Thinking;
+pub use wanted_hosts::{FETCH, HostRequests, HostsArgument, HostsKind};
 pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};
 
@@ -89,6 +94,9 @@ pub struct Definition {
     /// Tools by name, without the built-in ones.
     #[serde(default, skip_serializing_if = "ByName::is_empty")]
     pub tools: ByName<ToolName, ToolSpec>,
+    /// The tools, by the names in its roles, that run commands of the tree file in the box of their agent.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub command_tools: BTreeSet<ToolName>,
     /// Which roles may read and write which shared values; every agent with the tools if it says nothing.
     #[serde(default, skip_serializing_if = "SharedAccess::is_empty")]
     pub shared: SharedAccess,
@@ -253,6 +261,9 @@ pub struct ToolSpec {
     /// What a person approves of its calls, if that is one of its arguments; otherwise all of them as they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<ToolSubject>,
+    /// Which argument names the hosts that a call connects to, for which a person can be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<HostsArgument>,
 }
 
 impl ToolSpec {
@@ -272,6 +283,9 @@ impl ToolSpec {
         check_text("schema of a tool", &self.schema, limit::TEXT_BYTES_MAX)?;
         if let Some(subject) = &self.subject {
             check_text("subject of a tool", &subject.argument, limit::NAME_BYTES_MAX)?;
+        }
+        if let Some(hosts) = &self.hosts {
+            check_text("hosts of a tool", &hosts.argument, limit::NAME_BYTES_MAX)?;
         }
         if let Some(beginning) = &self.repeatable_below {
             check_text("where a tool is repeatable", beginning, limit::NAME_BYTES_MAX)?;
@@ -321,6 +335,7 @@ impl Definition {
             graph: None,
             inputs: BTreeMap::new(),
             folders: None,
+            command_tools: BTreeSet::new(),
             tags: Arc::default(),
         }
     }
@@ -356,6 +371,12 @@ impl Definition {
     #[must_use]
     pub fn all_hosts(&self) -> Network {
         self.roles.values().fold(Network::Denied, |all, role| all.with(&role.caps.network))
+    }
+
+    /// Whether a role may ask a person for hosts.
+    #[must_use]
+    pub fn host_requests(&self) -> HostRequests {
+        self.roles.values().map(|role| role.caps.host_requests).max().unwrap_or_default()
     }
 
     /// Every folder that the tree or a role lists.

@@ -84,6 +84,12 @@ pub enum Refusal {
     FolderNotAllowed { folders: FolderGrants, allowed: FolderGrants },
     #[error("not granted here: {hosts}; granted here is {allowed}: do without, or ask a person to grant it")]
     HostNotAllowed { hosts: Network, allowed: Network },
+    #[error(
+        "this agent may not ask a person for hosts, so agents below it may not either: spawn another role"
+    )]
+    HostRequestsNotAllowed,
+    #[error("not granted here: {hosts}; granted here is {allowed}, and you may not ask for more: do without")]
+    HostsNotAskable { hosts: Network, allowed: Network },
     #[error("nothing to lend: give the child at least one ceiling, or leave `lend` out")]
     LendWithoutCeiling,
 
@@ -383,6 +389,7 @@ impl Refusal {
 
     /// The reason for programs. It is also the tag of its JSON.
     #[must_use]
+    #[expect(clippy::too_many_lines, reason = "one line for each refusal")]
     pub const fn code(&self) -> &'static str {
         match self {
             Self::TreeNotStarted => "tree_not_started",
@@ -411,6 +418,8 @@ impl Refusal {
             Self::NetworkNotAllowed => "network_not_allowed",
             Self::FolderNotAllowed { .. } => "folder_not_allowed",
             Self::HostNotAllowed { .. } => "host_not_allowed",
+            Self::HostRequestsNotAllowed => "host_requests_not_allowed",
+            Self::HostsNotAskable { .. } => "hosts_not_askable",
             Self::LendWithoutCeiling => "lend_without_ceiling",
             Self::GraphTooLarge { .. } => "graph_too_large",
             Self::BadGraph { .. } => "bad_graph",

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::BudgetSpec;
 use crate::budget::{Amounts, Resource};
 use crate::definition::{
-    Allow, BoxSpec, Caps, FolderGrants, ModelSpec, Network, OutputSchema, RateLimit, Refusal, Share,
-    WindowSpec, bounded,
+    Allow, BoxSpec, Caps, FolderGrants, HostRequests, ModelSpec, Network, OutputSchema, RateLimit, Refusal,
+    Share, WindowSpec, bounded,
 };
 use crate::primitives::{Body, ByName, FolderPath, ModelName, TokenCount, ToolName, limit};
 
@@ -42,6 +42,7 @@ impl Role {
             tools: Allow::only([]),
             spawn: Allow::All,
             network: Network::Denied,
+            host_requests: HostRequests::Refused,
             folders: None,
             depth_max: limit::DEPTH_MAX,
         };

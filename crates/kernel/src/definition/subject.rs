@@ -1,12 +1,15 @@
 //! What an approval that is remembered covers: the subject of a tool's calls, which is the text that matters about one, and
 //! a pattern over it that a person has seen. Plain text and nothing else: what a pattern covers can be read off it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::arguments;
+use crate::primitives::HostRule;
 
 /// Characters that a star does not stand for: with them a shell starts something else.
 const NOT_IN_STAR: [char; 7] = [';', '|', '&', '<', '>', '$', '`'];
@@ -40,6 +43,8 @@ pub enum SubjectPattern {
     Exact(String),
     /// Every one that begins like this and goes on without what a shell takes for more than a word.
     Beginning(String),
+    /// These hosts, for calls of a tool that connect to hosts beside those of their agent.
+    Hosts(BTreeSet<HostRule>),
 }
 
 /// For whom an approval is remembered.
@@ -86,8 +91,9 @@ impl ToolSubject {
     /// or something else, and for a command that is given its input.
     #[must_use]
     pub fn of_call(&self, args: &str) -> Option<String> {
-        let mut reader = serde_json::Deserializer::from_str(args);
-        match Argument(self).deserialize(&mut reader).ok()? {
+        let mut values = arguments::values(args, &self.argument)?;
+        let is_more = self.kind == SubjectKind::Command && !arguments::values(args, INPUT)?.is_empty();
+        match values.pop().filter(|_| values.is_empty() && !is_more) {
             Some(Value::String(text)) => Some(text),
             Some(Value::Array(words)) => {
                 let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(quoted)).collect();
@@ -120,14 +126,26 @@ impl SubjectPattern {
                 subject.strip_prefix(beginning.as_str()).is_some_and(is_in_star)
                     && !subject.split('/').any(|name| name == "..")
             }
+            Self::Hosts(_) => false,
         }
+    }
+
+    /// The hosts that it names.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostRule> {
+        match self {
+            Self::Hosts(hosts) => Some(hosts),
+            Self::Exact(_) | Self::Beginning(_) => None,
+        }
+        .into_iter()
+        .flatten()
     }
 
     /// Whether it covers everything that another one covers.
     #[must_use]
     pub fn covers_all_of(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Exact(_), Self::Beginning(_)) => false,
+            (Self::Hosts(wide), Self::Hosts(narrow)) => narrow.is_subset(wide),
+            (Self::Exact(_), Self::Beginning(_)) | (Self::Hosts(_), _) | (_, Self::Hosts(_)) => false,
             (_, Self::Exact(exact)) => self.covers(exact),
             (Self::Beginning(wide), Self::Beginning(narrow)) => {
                 narrow.strip_prefix(wide.as_str()).is_some_and(is_in_star)
@@ -137,18 +155,20 @@ impl SubjectPattern {
 
     /// Its bytes.
     #[must_use]
-    pub const fn len(&self) -> usize {
-        let (Self::Exact(text) | Self::Beginning(text)) = self;
-        text.len()
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Exact(text) | Self::Beginning(text) => text.len(),
+            Self::Hosts(hosts) => hosts.iter().map(|rule| rule.to_string().len()).sum(),
+        }
     }
 
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A beginning ends with a star. A star at the end of an exact text has a backslash before it.
+/// A beginning ends with a star. A star at the end of an exact text has a backslash before it. Hosts are a list.
 impl fmt::Display for SubjectPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -157,11 +177,18 @@ impl fmt::Display for SubjectPattern {
                 Some(text) => write!(f, "{text}\\*"),
                 None => f.write_str(text),
             },
+            Self::Hosts(hosts) => {
+                for (at, rule) in hosts.iter().enumerate() {
+                    let gap = if at == 0 { "" } else { ", " };
+                    write!(f, "{gap}{rule}")?;
+                }
+                Ok(())
+            }
         }
     }
 }
 
-/// A text that is not a pattern. There is none: every text is one.
+/// A text that is not a pattern over texts. There is none: every text is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotPattern {}
 
@@ -207,41 +234,6 @@ fn quoted(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-/// The value of the subject's key of an object, if it is there once and is all that matters.
-struct Argument<'a>(&'a ToolSubject);
-
-impl<'de> DeserializeSeed<'de> for Argument<'_> {
-    type Value = Option<Value>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Value>, D::Error> {
-        deserializer.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Argument<'_> {
-    type Value = Option<Value>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Value>, A::Error> {
-        let (mut found, mut times, mut is_more) = (None, 0, false);
-        while let Some(key) = map.next_key::<String>()? {
-            if self.0.kind == SubjectKind::Command && key == INPUT {
-                map.next_value::<IgnoredAny>()?;
-                is_more = true;
-            } else if key == self.0.argument {
-                found = Some(map.next_value()?);
-                times += 1;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found.filter(|_| times == 1 && !is_more))
     }
 }
 

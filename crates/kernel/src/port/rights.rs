@@ -3,13 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::definition::{Caps, FolderAccess, Network};
+use crate::definition::{Caps, FolderAccess, HostRequests, Network};
 
 /// The rights of the agent that calls. Its own workspace needs none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rights {
     pub network: Network,
+    /// Whether the agent may ask a person for other hosts, which is what a tool says when it refuses one.
+    pub host_requests: HostRequests,
     /// Folders beside its workspace. Those that are not here, or below one that is, it may not open; of several around a
     /// path the nearest decides.
     pub folders: Vec<FolderRight>,
@@ -37,6 +39,13 @@ impl Rights {
         self
     }
 
+    /// Sets whether the agent may ask for other hosts.
+    #[must_use]
+    pub const fn with_host_requests(mut self, requests: HostRequests) -> Self {
+        self.host_requests = requests;
+        self
+    }
+
     /// Adds a folder, by its absolute path.
     #[must_use]
     pub fn with_folder(mut self, path: impl Into<PathBuf>, access: FolderAccess) -> Self {
@@ -61,7 +70,7 @@ impl Rights {
 
 impl From<&Caps> for Rights {
     fn from(caps: &Caps) -> Self {
-        let rights = Self::none().with_network(caps.network.clone());
+        let rights = Self::none().with_network(caps.network.clone()).with_host_requests(caps.host_requests);
         let granted = caps.folders.iter().flat_map(|folders| folders.iter());
         granted.fold(rights, |rights, (path, access)| rights.with_folder(path.as_str(), access))
     }

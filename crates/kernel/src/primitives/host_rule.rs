@@ -117,6 +117,15 @@ impl HostRule {
         covers_hosts && other.ports().iter().all(|port| self.ports().contains(port))
     }
 
+    /// The one host that it names, if it is not a pattern.
+    #[must_use]
+    pub const fn host(&self) -> Option<&RemoteHost> {
+        match &self.hosts {
+            Hosts::One(host) => Some(host),
+            Hosts::Below(_) => None,
+        }
+    }
+
     /// The address that it names, if it names one.
     #[must_use]
     pub const fn address(&self) -> Option<IpAddr> {

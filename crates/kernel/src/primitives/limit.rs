@@ -58,6 +58,10 @@ pub const NOTICE_BYTES_MAX: usize = 512;
 /// the role, and three once for the start of the answer; a message from an agent also has the sender's name, which
 /// counts as [`SENDER_TOKENS`].
 pub const MESSAGE_TOKENS: TokenCount = TokenCount::new(8, 4);
+/// Most words of the command of a tool that a tree file defines.
+pub const COMMAND_WORDS_MAX: usize = 64;
+/// The largest word of a command, once it is filled. Linux takes no larger ones.
+pub const COMMAND_WORD_BYTES_MAX: usize = 127 << 10;
 /// Most tokens that a tool costs beyond its name, description and schema. OpenAI's format takes seven, and twelve
 /// once for the end of the list; its schema encoding is shorter than the JSON that we count.
 pub const TOOL_TOKENS: TokenCount = TokenCount::new(24, 8);
@@ -190,6 +194,8 @@ pub const FOLDER_PATH_NAMES_MAX: usize = 64;
 pub const FOLDERS_MAX: usize = 64;
 /// Most hosts that one agent may connect to: each is compared with every connection.
 pub const HOST_RULES_MAX: usize = 64;
+/// Most hosts that one call may name beside those that its agent has: what a person reads before a yes.
+pub const HOSTS_ASKED_MAX: usize = 16;
 /// Longest host of a connection, in bytes: a name of DNS has at most 253.
 pub const HOST_BYTES_MAX: usize = 255;
 /// Most connections of one call that its journal has one by one; of the others it has the sums.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{CacheWrites, Ceilings};
-use crate::definition::OnLost;
+use crate::definition::{Definition, Network, OnLost, SubjectPattern};
 use crate::primitives::{AgentId, Body, ModelName, ToolName};
 use crate::record::{SummaryRange, ToolAsk, WaitNeed, WrapUpCall, WrapUpReason};
 
@@ -153,6 +153,9 @@ pub struct ToolCall {
     /// How to treat it if the process dies.
     #[serde(default)]
     pub lost: OnLost,
+    /// The hosts that a person allowed it beside those of its agent.
+    #[serde(default, skip_serializing_if = "Network::is_denied")]
+    pub network: Network,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,13 +203,27 @@ pub struct Question {
     /// The tool call that a yes permits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approves: Option<Box<ToolAsk>>,
+    /// The hosts that a yes lets that call connect to, beside those of the agent.
+    #[serde(default, skip_serializing_if = "Network::is_denied")]
+    pub network: Network,
 }
 
 impl Question {
     /// A question whose answer the agent reads.
     #[must_use]
     pub fn new(text: impl Into<String>, on_timeout: OnTimeout) -> Self {
-        Self { text: text.into(), on_timeout, approves: None }
+        Self { text: text.into(), on_timeout, approves: None, network: Network::Denied }
+    }
+
+    /// The widest pattern that a yes can be remembered with: the hosts that it names, otherwise calls like the one that it
+    /// is about. `None` if that can only be approved once.
+    #[must_use]
+    pub fn offered(&self, definition: &Definition) -> Option<SubjectPattern> {
+        let ask = self.approves.as_ref()?;
+        if self.network.is_denied() {
+            return definition.offered(&ask.tool, &ask.args);
+        }
+        Some(SubjectPattern::Hosts(self.network.rules().cloned().collect()))
     }
 }
 

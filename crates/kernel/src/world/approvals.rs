@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::definition::{ApprovalScope, SubjectPattern};
+use crate::definition::{ApprovalScope, Network, SubjectPattern};
 use crate::primitives::ToolName;
 use crate::world::AgentIx;
 
@@ -19,8 +19,17 @@ type ByTool = BTreeMap<ToolName, BTreeSet<SubjectPattern>>;
 impl Approvals {
     /// Whether a person has allowed this before.
     pub(crate) fn covers(&self, agent: AgentIx, tool: &ToolName, subject: &str) -> bool {
+        self.of(agent, tool).any(|pattern| pattern.covers(subject))
+    }
+
+    /// The hosts that a person has allowed to calls of a tool before.
+    pub(crate) fn hosts(&self, agent: AgentIx, tool: &ToolName) -> Network {
+        Network::hosts(self.of(agent, tool).flat_map(SubjectPattern::hosts).cloned())
+    }
+
+    fn of(&self, agent: AgentIx, tool: &ToolName) -> impl Iterator<Item = &SubjectPattern> {
         let said = [Some(&self.tree), self.agents.get(&agent)].into_iter().flatten();
-        said.filter_map(|by_tool| by_tool.get(tool)).flatten().any(|pattern| pattern.covers(subject))
+        said.filter_map(move |by_tool| by_tool.get(tool)).flatten()
     }
 
     /// How many there are.

@@ -130,6 +130,7 @@ impl Preparing<'_> {
                 let spec = definition.tools.get(&tool);
                 let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
                 let shown_bytes = spec.and_then(|spec| spec.shown_bytes);
+                let Work::Tool(work) = &self.world.call(call)?.work else { return None };
                 let ticket = Ticket { call, attempt };
                 let mut attempt = tool::ToolAttempt::new(origin, call, key, tool, args);
                 attempt.attempt = ticket.attempt;
@@ -138,6 +139,8 @@ impl Preparing<'_> {
                 attempt.working_copy = role.and_then(Role::working_copy).cloned();
                 attempt.durability = definition.durability;
                 attempt.rights = self.rights(&agent);
+                // What a person allowed is this call's alone.
+                attempt.rights.network = attempt.rights.network.with(&work.network);
                 attempt.workspace = self.workspace(&attempt.origin);
                 let (origin, target) = (&attempt.origin, Target::Tool(attempt.tool.clone()));
                 let hooked = Hooked::around(self.hooks, self.world, ticket, origin, target, &attempt.key);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use spinney_kernel::context::{Contexts, End};
-use spinney_kernel::definition::SubjectPattern;
+use spinney_kernel::definition::{Network, SubjectPattern};
 use spinney_kernel::primitives::{AgentId, Body, CallId, Seq};
 use spinney_kernel::record::{ToolAsk, Work};
 use spinney_kernel::world::{AgentView, Halt, TreeState, World};
@@ -38,6 +38,9 @@ pub struct OpenQuestion {
     pub text: String,
     /// The whole tool call that a yes permits.
     pub approves: Option<Box<ToolAsk>>,
+    /// The hosts that a yes lets that call connect to, beside those of the agent.
+    #[serde(default, skip_serializing_if = "Network::is_denied")]
+    pub network: Network,
     /// The widest pattern that the approval can be remembered with ([`Answer::always`](crate::request::Answer::always)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offers: Option<SubjectPattern>,
@@ -53,10 +56,8 @@ impl TreeSnapshot {
                 path: world.agents().path(call.agent),
                 text: question.text.clone(),
                 approves: question.approves.clone(),
-                offers: question
-                    .approves
-                    .as_ref()
-                    .and_then(|ask| world.definition().offered(&ask.tool, &ask.args)),
+                network: question.network.clone(),
+                offers: question.offered(world.definition()),
             }),
             Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Wait(_) => None,
         };

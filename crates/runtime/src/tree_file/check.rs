@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use spinney_kernel::budget::Resource;
-use spinney_kernel::definition::{Allow, BudgetSpec, Definition, Refusal, Role, Unpriced};
+use spinney_kernel::definition::{
+    Allow, BudgetSpec, Definition, FETCH, HostRequests, Refusal, Role, Unpriced,
+};
 use spinney_kernel::primitives::{ModelName, RoleName};
 
 use super::error::FileError;
@@ -24,6 +26,7 @@ impl TreeFile {
         problems.extend(rest.into_iter().flatten().map(FileProblem::warning));
         problems.extend(self.weaker_boxes(definition));
         problems.extend(self.folders_beyond(definition).into_iter().map(FileProblem::error));
+        problems.extend(self.fetching_nothing(definition).into_iter().map(FileProblem::warning));
         problems.extend(self.contradictions(definition, &reach).into_iter().map(FileProblem::warning));
         problems
     }
@@ -171,6 +174,24 @@ impl TreeFile {
         errors
     }
 
+    /// Roles with `fetch` whose calls of it can only be refused.
+    fn fetching_nothing(&self, definition: &Definition) -> Vec<FileError> {
+        let has_fetch = |role: &Role| match &role.caps.tools {
+            Allow::Only(tools) => tools.contains(FETCH),
+            Allow::All => false,
+        };
+        let reaches_nothing =
+            |role: &Role| role.caps.network.is_denied() && role.caps.host_requests == HostRequests::Refused;
+        let error = |role: &RoleName| {
+            let path = [Step::Key("agents"), Step::Key(role.as_str()), Step::Key("tools")];
+            let message = format!("`{role}` has `{FETCH}` but no host to fetch from");
+            let help = "list hosts in its `network`, or write `approvals: { network: ask }`";
+            FileError::new(&self.file, self.root.place_of_item(&path, FETCH), message).with_help(help)
+        };
+        let roles = definition.roles.iter().filter(|(_, role)| has_fetch(role) && reaches_nothing(role));
+        roles.map(|(name, _)| error(name)).collect()
+    }
+
     fn unused_models(&self, definition: &Definition, reach: &Reach) -> Vec<FileError> {
         let error = |model: &ModelName| {
             let path = [Step::Key("models"), Step::Key(model.as_str())];
@@ -210,6 +231,12 @@ fn refused(parent: &RoleName, role: &RoleName, refusal: &Refusal) -> (String, St
         Refusal::HostNotAllowed { hosts, .. } => {
             let help = format!("also list it for `{parent}`, or take it from `{role}`");
             (format!("`{parent}` may not connect to {hosts}"), help, Some("network"))
+        }
+        Refusal::HostRequestsNotAllowed => {
+            let help = format!(
+                "also write `approvals: {{ network: ask }}` for `{parent}`, or take it from `{role}`"
+            );
+            (format!("`{parent}` may not ask for hosts"), help, Some("approvals"))
         }
         Refusal::DepthLimit { depth_max, .. } => {
             let reason = format!("`{parent}` is at the depth limit of {depth_max}");

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
-    Allow, BudgetKeys, BudgetSpec, Caps, Count, Definition, FieldMismatch, ModelSpec, Network, OnLost, OnLow,
-    OutputLimits, OutputSchema, RateLimit, Recursion, Repeats, Role, Share, SharedAccess, SpanOrOff, Tags,
-    TimeSpan, TokenCounter, TreeLimits, Turns, ValueAccess, WindowSpec,
+    Allow, Approval, BudgetKeys, BudgetSpec, Caps, Count, Definition, FieldMismatch, HostRequests, ModelSpec,
+    Network, OnLost, OnLow, OutputLimits, OutputSchema, RateLimit, Recursion, Repeats, Role, Share,
+    SharedAccess, SpanOrOff, Tags, TimeSpan, TokenCounter, TreeLimits, Turns, ValueAccess, WindowSpec,
 };
 use spinney_kernel::primitives::{
-    AgentId, Body, ByName, HostRule, ModelName, RESERVED_IDS, RoleName, ValuePattern, limit,
+    AgentId, Body, ByName, HostRule, ModelName, RESERVED_IDS, RoleName, ToolName, ValuePattern, limit,
 };
 
 use super::error::{FileError, TextPosition};
@@ -28,6 +28,8 @@ use super::value_error::cut;
 use super::{ERRORS_MAX, ModelCatalog, ModelSource, TreeFile, nearest, working_copies};
 use crate::output_schema;
 
+/// The entry of `approvals` that is about hosts.
+const NETWORK: &str = "network";
 /// How often a call may be restarted because its process died.
 const LOSSES: RangeInclusive<u64> = 0..=1_000;
 /// Tokens of a window, or of what a model takes, that make sense.
@@ -53,14 +55,25 @@ pub(super) fn read(
     let reader =
         Reader { file, root: &root, keys: &keys, catalog, lost: &recovered.lost, errors: RefCell::default() };
     let (read, folders, working_copies) = (reader.tree(), reader.folders(), reader.working_copies());
+    let command_tools = reader.command_tools();
     errors.extend(reader.errors.into_inner());
     let tree_file = read.map(|(definition, models, inputs)| {
         let usual =
             |(name, source): (&ModelName, &ModelSource)| Some((name.clone(), source.usual_price(catalog)?));
         let usual_prices = models.iter().filter_map(usual).collect();
         let file = file.to_owned();
-        TreeFile { definition, models, inputs, folders, working_copies, file, root, usual_prices }
-            .without_folders()
+        let file = TreeFile {
+            definition,
+            models,
+            inputs,
+            command_tools,
+            folders,
+            working_copies,
+            file,
+            root,
+            usual_prices,
+        };
+        file.without_folders()
     });
     (tree_file, errors)
 }
@@ -139,6 +152,7 @@ impl Reader<'_> {
             graph: graph.map(Arc::new),
             inputs: BTreeMap::new(),
             folders: None,
+            command_tools: keys.tools.keys().cloned().collect(),
             tags,
         };
         Some((definition, sources, inputs))
@@ -312,6 +326,7 @@ impl Reader<'_> {
             self.noted(self.is_model(&item("subagent_models", index), model));
         }
         self.noted(self.few(&at("approvals"), keys.approvals.len()));
+        let (approvals, host_requests) = self.approvals(&at("approvals"), &keys.approvals);
         let default = Turns::default();
         Role {
             model: keys.model.clone(),
@@ -321,6 +336,7 @@ impl Reader<'_> {
                 tools: Allow::only(keys.tools.iter().cloned()),
                 spawn: subagents.map_or(Allow::All, |roles| Allow::only(roles.iter().cloned())),
                 network: self.network(&at("network"), &keys.network),
+                host_requests,
                 folders: None,
                 depth_max: depth.map_or(depth_max, narrow),
             },
@@ -331,7 +347,7 @@ impl Reader<'_> {
                 prompt: Body::text(working_copies::prompt(keys)),
                 turns_max: turns.map_or(default.turns_max, narrow),
                 output_cap: cap,
-                approvals: keys.approvals.clone(),
+                approvals,
                 outputs: self.outputs(&agent, limits),
                 sandbox: self.sandbox(keys.sandbox.as_ref()),
                 active_ms: limits.timeout.map(TimeSpan::ms),
@@ -343,6 +359,35 @@ impl Reader<'_> {
                 ..default
             }),
         }
+    }
+
+    /// The tools that need approval; and whether it may ask for hosts, which is among them in a file.
+    fn approvals(
+        &self,
+        path: Path<'_>,
+        written: &ByName<ToolName, Approval>,
+    ) -> (ByName<ToolName, Approval>, HostRequests) {
+        let is_hosts = |tool: &ToolName| tool.as_str() == NETWORK;
+        let tools = written.iter().filter(|(tool, _)| !is_hosts(tool));
+        let tools = tools.map(|(tool, approval)| (tool.clone(), *approval)).collect();
+        let Some((_, approval)) = written.iter().find(|(tool, _)| is_hosts(tool)) else {
+            return (tools, HostRequests::Refused);
+        };
+        let at: Vec<Step<'_>> = path.iter().copied().chain([Step::Key(NETWORK)]).collect();
+        if self.keys.agents.values().any(|agent| agent.tools.iter().any(is_hosts)) {
+            let message = format!("`{NETWORK}` is about hosts here, and there is a tool of that name");
+            self.note(self.wrong(&at, message).with_help("rename the tool"));
+        }
+        let requests = match approval {
+            Approval::Ask => HostRequests::Ask,
+            Approval::Deny => HostRequests::Refused,
+            Approval::Allow => {
+                let error = self.wrong(&at, "hosts are not allowed without a question here");
+                self.note(error.with_help("list them in the agent's `network`, or write `ask`"));
+                HostRequests::Refused
+            }
+        };
+        (tools, requests)
     }
 
     fn network(&self, path: Path<'_>, rules: &[HostRule]) -> Network {
@@ -425,13 +470,14 @@ impl Reader<'_> {
             }
         };
         let schema = read.map_err(|refusal| self.wrong(path, refusal.to_string()))?;
+        let key = last(path);
         output_schema::check(schema.text()).map_err(|FieldMismatch { path: at, expected }| {
             let names: Vec<String> =
                 at.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
             let inner = names.iter().map(|name| name.parse().map_or(Step::Key(name), Step::Item));
             let path: Vec<Step<'_>> = path.iter().copied().chain(inner).collect();
             let whole = if at.is_empty() { String::new() } else { format!(" at {at}") };
-            let error = self.wrong(&path, format!("bad `output_schema`{whole}: {expected}"));
+            let error = self.wrong(&path, format!("bad `{key}`{whole}: {expected}"));
             error.with_help(SCHEMA_HELP)
         })?;
         Ok(Some(Box::new(schema)))

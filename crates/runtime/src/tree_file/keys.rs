@@ -43,6 +43,19 @@ pub(super) struct TreeKeys {
     pub(super) shared: ByName<ValuePattern, ValueAccessKeys>,
     #[serde(default)]
     pub(super) inputs: BTreeMap<String, InputKeys>,
+    #[serde(default)]
+    pub(super) tools: ByName<ToolName, CommandToolKeys>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the keys of a tool")]
+pub(super) struct CommandToolKeys {
+    pub(super) description: String,
+    pub(super) args: Option<Value>,
+    pub(super) command: Vec<String>,
+    #[serde(default)]
+    pub(super) repeatable: bool,
+    pub(super) timeout: Option<TimeSpan>,
 }
 
 /// The kernel reads it.

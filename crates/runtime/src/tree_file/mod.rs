@@ -9,6 +9,7 @@
 
 mod boxes;
 mod check;
+mod command_tools;
 mod definition;
 mod error;
 mod folders;
@@ -34,11 +35,13 @@ mod working_copies;
 mod worst_case;
 mod yaml;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use spinney_kernel::definition::{Allow, Definition};
 use spinney_kernel::primitives::{ByName, ModelName, RoleName, ToolName};
 
+pub use command_tools::CommandTool;
 pub use error::{FileError, FileErrors};
 pub use inputs::{InputError, InputSpec, InputSpecs, InputType};
 pub use key_file::KeyFile;
@@ -99,6 +102,8 @@ pub struct TreeFile {
     pub models: ByName<ModelName, ModelSource>,
     /// What the file asks for. Its goal and prompts are templates until [`with_inputs`](Self::with_inputs) fills them.
     pub inputs: InputSpecs,
+    /// The tools that it defines.
+    pub command_tools: BTreeMap<ToolName, CommandTool>,
     folders: FolderLists,
     working_copies: WrittenCopies,
     file: String,

@@ -217,6 +217,7 @@ fn a_tool_is_described_by_what_it_is_given() {
         shown_bytes: Some(4_096),
         tokens: None,
         subject: None,
+        hosts: None,
     };
     assert_eq!(tool.spec(), spec);
     assert_eq!(book().described("Books.").spec().description, "Books.");

@@ -9,9 +9,9 @@ use spinney::tree_file::{
 };
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
-    Allow, Approval, BudgetSpec, Caps, Definition, Lend, ModelSpec, Network, OnLost, OnLow, OutputLimits,
-    OutputSchema, RateLimit, Recursion, Refusal, Repeats, Role, SharedAccess, TokenCounter, TreeLimits,
-    Turns, Unpriced, ValueAccess, WrapUp,
+    Allow, Approval, BudgetSpec, Caps, Definition, HostRequests, Lend, ModelSpec, Network, OnLost, OnLow,
+    OutputLimits, OutputSchema, RateLimit, Recursion, Refusal, Repeats, Role, SharedAccess, TokenCounter,
+    TreeLimits, Turns, Unpriced, ValueAccess, WrapUp,
 };
 use spinney_kernel::primitives::{Actor, Body, ByName, Durability, ModelName, Time, ToolName, TreeId};
 use spinney_kernel::rules::decide;
@@ -240,6 +240,7 @@ fn every_key() -> Definition {
             tools: Allow::only([name("spawn_agent"), name("wait_agent")]),
             spawn: Allow::only([name("researcher")]),
             network: Network::Denied,
+            host_requests: HostRequests::Refused,
             folders: None,
             depth_max: 1,
         },
@@ -306,6 +307,7 @@ fn every_key() -> Definition {
         durability: Durability::Full,
         graph: None,
         inputs: Default::default(),
+        command_tools: Default::default(),
         folders: None,
         tags: Arc::new([("customer".to_owned(), "acme".to_owned())].into()),
     }
@@ -321,6 +323,7 @@ fn plain(model: &str, depth_max: u32) -> Role {
             tools: Allow::only([]),
             spawn: Allow::All,
             network: Network::Denied,
+            host_requests: HostRequests::Refused,
             folders: None,
             depth_max,
         },
@@ -559,6 +562,7 @@ fn what_is_left_out_has_its_default() {
         durability: Durability::Normal,
         graph: None,
         inputs: Default::default(),
+        command_tools: Default::default(),
         folders: None,
         tags: Default::default(),
     };

@@ -6,7 +6,8 @@ pub(super) use spinney_host::exec::run_definition::AGENT;
 use spinney_host::exec::run_definition::{MAIN, NO_MODEL};
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
-    Allow, BudgetSpec, Caps, Definition, ModelSpec, Network, OnLow, Recursion, Role, TreeLimits, WrapUp,
+    Allow, BudgetSpec, Caps, Definition, HostRequests, ModelSpec, Network, OnLow, Recursion, Role,
+    TreeLimits, WrapUp,
 };
 use spinney_kernel::primitives::{IdError, ModelName, RoleName};
 
@@ -40,6 +41,7 @@ pub fn exec_definition(name: &str, goal: &str, budget: &ExecBudget) -> Result<De
         tools: Allow::only([]),
         spawn: Allow::only([agent.clone()]),
         network: Network::Denied,
+        host_requests: HostRequests::Refused,
         folders: None,
         depth_max: DEPTH_MAX,
     };

@@ -150,6 +150,7 @@ fn definition() -> Definition {
         durability: Default::default(),
         graph: None,
         inputs: Default::default(),
+        command_tools: Default::default(),
         folders: None,
         tags: Default::default(),
     }

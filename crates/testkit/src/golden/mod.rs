@@ -4,6 +4,7 @@
 //! A journal is a file `NAME.jsonl` with one batch per line, byte for byte as a store keeps it; `NAME.json` beside it
 //! names the tree and its end.
 
+mod command;
 mod read;
 mod scene;
 mod write;

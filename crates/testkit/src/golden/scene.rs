@@ -1,5 +1,6 @@
 //! The scenes: fixed scripts that together cover what journals hold.
 
+use spinney_kernel::definition::ApprovalScope;
 use spinney_kernel::primitives::Running;
 
 /// One scene.
@@ -13,6 +14,18 @@ pub struct Scene {
     pub script: &'static str,
     /// What people do, and what happens to the process.
     pub acts: &'static [Act],
+    /// Whether its agents run commands.
+    pub commands: SceneCommands,
+}
+
+/// Whether the agents of a scene run commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SceneCommands {
+    /// They have only the tools of the script.
+    None,
+    /// A person is asked before each, unless an approval is remembered. The first role has `/srv/book`, and may connect to
+    /// `*.example.org`; others may only read the book, and connect to nothing.
+    Asked,
 }
 
 /// Something that happens around a tree.
@@ -24,6 +37,9 @@ pub enum Act {
     Settle,
     /// The first open question is answered.
     Answer(&'static str),
+    /// The first open question is answered with a yes that counts for later calls as well: for all that it offers, or for
+    /// this one command.
+    Always(ApprovalScope, Option<&'static str>),
     /// A ceiling is raised, by nano-USD.
     Raise(&'static str, u64),
     /// An agent gets more time, in milliseconds.
@@ -43,8 +59,8 @@ pub enum Act {
 }
 
 /// All of them.
-pub const SCENES: [Scene; 10] =
-    [CHAT, FAMILY, HALT, CANCEL, CRASH, REDIRECT, SUMMARY, WRAP_UP, CLOCKS, THOUGHTS];
+pub const SCENES: [Scene; 11] =
+    [CHAT, FAMILY, HALT, CANCEL, CRASH, REDIRECT, SUMMARY, WRAP_UP, CLOCKS, THOUGHTS, COMMANDS];
 
 /// Models that think, an answer that is cut and continued, and one that the provider holds back.
 const THOUGHTS: Scene = Scene {
@@ -70,6 +86,7 @@ tools:
   search: { description: finds pages, repeatable: true, say: "three pages about {{ args.query }}" }
 "#,
     acts: &[],
+    commands: SceneCommands::None,
 };
 
 /// An agent with tools: some work, some fail, some do not exist; its model is busy at first.
@@ -98,6 +115,7 @@ tools:
   long: { description: says a lot, say: "{{ args.of }}{% for n in range(2500) %} and another leaf{% endfor %}" }
 "#,
     acts: &[],
+    commands: SceneCommands::None,
 };
 
 /// A family: attached and detached children, a wait, messages in both directions, and two questions.
@@ -142,6 +160,7 @@ rules:
         Act::Settle,
         Act::Answer("red"),
     ],
+    commands: SceneCommands::None,
 };
 
 /// A tree that reaches its ceiling, is raised, and continues.
@@ -163,6 +182,7 @@ rules:
     usage: { output: 60 }
 "#,
     acts: &[Act::Settle, Act::Raise("root", 100_000_000), Act::Settle, Act::Raise("root", 900_000_000)],
+    commands: SceneCommands::None,
 };
 
 /// A tree that is cancelled while its agents are at work.
@@ -193,6 +213,7 @@ tools:
         Act::Pass(50),
         Act::Cancel("root"),
     ],
+    commands: SceneCommands::None,
 };
 
 /// A process that dies twice: what can be repeated is, what cannot is reported lost, and the model bills both tries.
@@ -219,6 +240,7 @@ tools:
   post: { description: cannot, think_ms: 30, say: posted }
 "#,
     acts: &[Act::Pass(10), Act::Crash, Act::Pass(30), Act::Crash, Act::Settle, Act::Answer("still here")],
+    commands: SceneCommands::None,
 };
 
 /// An agent that is redirected, once to finish first and once to stop.
@@ -252,6 +274,7 @@ tools:
         Act::Pass(10),
         Act::Unpause("root"),
     ],
+    commands: SceneCommands::None,
 };
 
 /// An agent whose model sums up what leaves its window: once, with a crash in the middle, and then no more.
@@ -275,6 +298,7 @@ tools:
   look: { description: looks, repeatable: true, say: "{% for n in range(40) %}nothing {% endfor %}" }
 "#,
     acts: &[Act::Pass(80), Act::Crash, Act::Settle],
+    commands: SceneCommands::None,
 };
 
 /// A lead that keeps something back for its answer: one child is refused, one uses all there is, the lead has its last
@@ -304,6 +328,7 @@ rules:
     usage: { output: 260 }
 "#,
     acts: &[Act::Settle, Act::Raise("root", 5_000_000_000), Act::Settle],
+    commands: SceneCommands::None,
 };
 
 /// Clocks: a timeout pauses while a person is asked, a default applies when a question times out, active time
@@ -345,4 +370,71 @@ tools:
         Act::Pass(60_000),
         Act::Answer("this one"),
     ],
+    commands: SceneCommands::None,
+};
+
+/// Commands: files that they make and remove, how they end, approvals that are refused, given once and remembered for an agent
+/// and for the tree, folders and hosts that shrink downwards, connections, and commands that are lost in two crashes.
+const COMMANDS: Scene = Scene {
+    name: "commands",
+    fixture: "root $9.00 turns=20 / coder later turns=9",
+    script: r#"
+rules:
+  - when: { agent: root, turn: 1 }
+    say: Make it.
+    call: [{ tool: run_command, args: { command: "make notes.md" } }]
+  - when: { agent: root, turn: 2 }
+    say: And again.
+    call:
+      - { tool: run_command, args: { command: "make notes.md" } }
+      - { tool: run_command, args: { command: "make more.md" } }
+      - { tool: run_command, args: { command: "false" } }
+  - when: { agent: root, turn: 3 }
+    say: Clean up, and look around.
+    call:
+      - { tool: run_command, args: { command: "rm more.md" } }
+      - { tool: run_command, args: { command: "get docs.example.org" } }
+      - { tool: run_command, args: { command: "kill" } }
+      - { tool: run_command, args: { command: "fork" } }
+      - { tool: run_command, args: { command: "no-such-program" } }
+  - when: { agent: root, turn: 4 }
+    say: Now you.
+    call:
+      - { tool: spawn_agent, args: { agent: coder, id: coder-1, goal: Write it. } }
+      - { tool: run_command, args: { command: "hang" } }
+  - when: { agent: coder, turn: 1 }
+    think_ms: 20
+    say: I write.
+    call: [{ tool: run_command, args: { command: "make page.md" } }, { tool: run_command, args: { command: "hang" } }]
+  - when: { agent: coder }
+    say: "Written: {{ last }}"
+  - say: "In the end: {{ last }}"
+"#,
+    acts: &[
+        Act::Settle,
+        Act::Always(ApprovalScope::Agent, Some("make notes.md")),
+        Act::Settle,
+        Act::Always(ApprovalScope::Tree, None),
+        Act::Settle,
+        Act::Answer("yes"),
+        Act::Settle,
+        Act::Answer("yes"),
+        Act::Settle,
+        Act::Answer("yes"),
+        Act::Settle,
+        Act::Answer("yes"),
+        Act::Settle,
+        Act::Answer("yes"),
+        Act::Settle,
+        Act::Answer("no"),
+        Act::Settle,
+        Act::Answer("yes"),
+        Act::Pass(50),
+        Act::Crash,
+        Act::Settle,
+        Act::Answer("yes"),
+        Act::Pass(50),
+        Act::Crash,
+    ],
+    commands: SceneCommands::Asked,
 };

@@ -4,17 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::clock::Clock;
-use spinney::tree::verify;
+use spinney::tree::{OpenQuestion, verify};
 use spinney::{Home, Shutdown, Tree};
 use spinney_journal::{Blocking, ChainHash, Journal, mended};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Contexts;
-use spinney_kernel::primitives::{Seq, TreeId};
+use spinney_kernel::definition::{
+    Approval, Definition, FolderGrants, Network, RUN_COMMAND, RememberedApproval, SubjectPattern,
+};
+use spinney_kernel::port::FolderAccess;
+use spinney_kernel::primitives::{FolderPath, Seq, TreeId};
 use spinney_kernel::rules::request::{Raise, Redirect};
 use spinney_kernel::world::World;
 
 use super::Ending;
-use super::scene::{Act, Scene};
+use super::command::GoldenCommand;
+use super::scene::{Act, Scene, SceneCommands};
 use crate::clock::SteadyClock;
 use crate::fixture::parse;
 use crate::{TestHome, definition};
@@ -33,10 +38,18 @@ pub struct Golden {
 /// # Errors
 /// Why the scene could not be run.
 pub async fn write(scene: &Scene) -> Result<Golden, String> {
-    let stage = TestHome::new(scene.script);
+    let mut stage = TestHome::new(scene.script);
+    let mut definition = definition(scene.fixture);
+    match scene.commands {
+        SceneCommands::None => {}
+        SceneCommands::Asked => {
+            stage = stage.with_tool(RUN_COMMAND, GoldenCommand);
+            grant(&mut definition);
+        }
+    }
     let clock: Arc<dyn Clock> = Arc::new(SteadyClock::new());
     let mut home = stage.home_on(Arc::clone(&clock));
-    let mut tree = home.start(definition(scene.fixture)).await.map_err(|error| error.to_string())?;
+    let mut tree = home.start(definition).await.map_err(|error| error.to_string())?;
     for act in scene.acts {
         if *act == Act::Crash {
             home.shutdown(Shutdown::Kill).await;
@@ -50,6 +63,21 @@ pub async fn write(scene: &Scene) -> Result<Golden, String> {
     tree.ended().await;
     shut(home).await;
     written(stage.journal().as_ref(), id)
+}
+
+/// What agents of a scene with commands may do.
+fn grant(definition: &mut Definition) {
+    let book: FolderPath = parse("/srv/book");
+    for (name, role) in &mut definition.roles {
+        if let Some(turns) = &mut role.turns {
+            turns.approvals = [(parse(RUN_COMMAND), Approval::Ask)].into_iter().collect();
+        }
+        let is_first = *name == definition.entry;
+        let access = if is_first { FolderAccess::Write } else { FolderAccess::Read };
+        role.caps.folders = Some(FolderGrants::default().with(book.clone(), access));
+        let hosts = is_first.then(|| parse("*.example.org"));
+        role.caps.network = Network::hosts(hosts);
+    }
 }
 
 async fn shut(home: Home) {
@@ -70,6 +98,14 @@ async fn play(tree: &Tree, act: &Act) -> Result<(), spinney::tree::RequestError>
         Act::Answer(text) => match tree.snapshot().await?.questions.first() {
             Some(question) => tree.answer(question.question, text).await,
             None => Ok(()),
+        },
+        Act::Always(scope, command) => match tree.snapshot().await?.questions.first() {
+            Some(OpenQuestion { question, offers: Some(offers), .. }) => {
+                let exact = command.map(|command| SubjectPattern::Exact(command.to_owned()));
+                let pattern = exact.unwrap_or_else(|| offers.clone());
+                tree.answer_always(*question, RememberedApproval { scope, pattern }).await
+            }
+            _ => Ok(()),
         },
         Act::Raise(agent, nanos) => {
             tree.raise(Raise { agent: parse(agent), add: Amounts::cost(nanos), add_ms: 0 }).await

@@ -9,7 +9,9 @@ use spinney_journal::Batch;
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Actor, AgentId, CallId, CheckpointKind, Time, TreeId};
-use spinney_kernel::record::{ClockKind, Event, Exit, NodeStart, Outcome, StartOf, Summary, WaitReason};
+use spinney_kernel::record::{
+    ClockKind, Event, Exit, NodeStart, Outcome, StartOf, Summary, WaitReason, Work,
+};
 use spinney_kernel::rules::decide;
 use spinney_kernel::rules::report::{Lost, Report, Resumed, Timer};
 use spinney_kernel::rules::request::{Cancel, Request, Start, Unseal};
@@ -19,6 +21,7 @@ use spinney_kernel::world::{AgentIx, World};
 use super::clocks::Alarms;
 use super::dice::Dice;
 use super::graphs::GraphLaws;
+use super::host_requests::AllowedHosts;
 use super::law::{Law, Witness, hold};
 use super::policy::{Policies, PolicyTally};
 use super::repeats::Loops;
@@ -83,6 +86,10 @@ pub struct Tally {
     pub values_read: u64,
     /// Roots that ended with shared values.
     pub values_cleared: u64,
+    /// Questions about hosts.
+    pub host_questions: u64,
+    /// Calls that have hosts which a person allowed.
+    pub hosts_allowed: u64,
     /// Agents that ended in a loop.
     pub loops: u64,
     /// Packets that were cut because they were too long for their model.
@@ -121,6 +128,8 @@ impl Tally {
         self.values_written += other.values_written;
         self.values_read += other.values_read;
         self.values_cleared += other.values_cleared;
+        self.host_questions += other.host_questions;
+        self.hosts_allowed += other.hosts_allowed;
         self.loops += other.loops;
         self.shortened += other.shortened;
         self.nodes += other.nodes;
@@ -173,6 +182,7 @@ struct Case {
     alarms: Alarms,
     last_calls: LastCalls,
     loops: Loops,
+    hosts: AllowedHosts,
     graphs: GraphLaws,
     policies: Policies,
     /// The texts beside the world: both must hold the same messages.
@@ -195,6 +205,7 @@ impl Case {
             alarms: Alarms::default(),
             last_calls: LastCalls::new(seed.is_multiple_of(2)),
             loops: Loops::default(),
+            hosts: AllowedHosts::default(),
             graphs: GraphLaws::default(),
             policies: Policies::default(),
             contexts: Contexts::new(TREE),
@@ -292,6 +303,7 @@ impl Case {
                     self.alarms.see(event, self.now)?;
                     self.last_calls.see(&shadow, event)?;
                     self.loops.see(&shadow, event)?;
+                    self.hosts.see(event)?;
                     self.graphs.see(&shadow, event)?;
                     self.policies.see(event)?;
                     shared::judge(&shadow, self.now, event)?;
@@ -342,6 +354,11 @@ impl Case {
         self.tally.values_cleared += u64::from(matches!(event, Event::ValuesCleared { .. }));
         let is_loop = |exit: &Exit| matches!(exit, Exit::Failed { error } if error.code == "loop_detected");
         self.tally.loops += u64::from(matches!(event, Event::AgentEnded { exit, .. } if is_loop(exit)));
+        let is_about_hosts = |event: &Event| matches!(event, Event::QuestionAsked { question, .. } if !question.network.is_denied());
+        self.tally.host_questions += u64::from(is_about_hosts(event));
+        let has_hosts = |work: &Work| matches!(work, Work::Tool(call) if !call.network.is_denied());
+        self.tally.hosts_allowed +=
+            u64::from(matches!(event, Event::CallAsked { work, .. } if has_hosts(work)));
         self.tally.nodes += u64::from(matches!(event, Event::NodeEnded { .. }));
         let is_undo = |start: &NodeStart| start.of == StartOf::Undo;
         self.tally.undone += u64::from(matches!(event, Event::NodeStarted(start) if is_undo(start)));
@@ -414,6 +431,7 @@ impl Case {
         self.alarms = Alarms::default();
         self.last_calls = LastCalls::new(self.orderly);
         self.loops = Loops::default();
+        self.hosts = AllowedHosts::default();
         self.graphs = GraphLaws::default();
         self.policies = Policies::default();
         self.contexts = crate::contexts_of(TREE, self.events());
@@ -421,6 +439,7 @@ impl Case {
             for event in &batch.events {
                 self.last_calls.see(&self.world, event)?;
                 self.loops.see(&self.world, event)?;
+                self.hosts.see(event)?;
                 self.graphs.see(&self.world, event)?;
                 self.policies.see(event)?;
                 self.world.apply(event);

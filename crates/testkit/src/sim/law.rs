@@ -49,6 +49,7 @@ pub fn is_within(caps: &Caps, other: &Caps) -> bool {
         && all(&caps.tools, &other.tools)
         && all(&caps.spawn, &other.spawn)
         && caps.network.beyond(&other.network).is_denied()
+        && caps.host_requests <= other.host_requests
         && are_folders_within(caps.folders.as_ref(), other.folders.as_ref())
         && caps.depth_max <= other.depth_max
 }

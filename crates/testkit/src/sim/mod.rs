@@ -6,6 +6,7 @@ mod clocks;
 mod dice;
 mod fitted;
 mod graphs;
+mod host_requests;
 mod law;
 mod moves;
 mod policy;

@@ -90,7 +90,7 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
             Request::Ask(Ask { agent, question: question(dice), timeout_ms: Some(dice.between(1, 9_000)) })
         }
         47..49 => {
-            let question = a_call(dice, world);
+            let question = a_question(dice, world).unwrap_or_else(|| a_call(dice, world));
             let text = if dice.once_in(3) { "no" } else { "yes" };
             let always = always(dice, world, question).filter(|_| dice.once_in(2));
             Request::Answer(
@@ -302,13 +302,20 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
     })
 }
 
+/// Mostly one of the open questions.
+fn a_question(dice: &mut Dice, world: &World) -> Option<CallId> {
+    let open = world.calls().all().filter(|(_, call)| matches!(call.work, Work::Question(_)));
+    let open: Vec<CallId> = open.map(|(id, _)| id).collect();
+    dice.pick(&open).filter(|_| !dice.once_in(4))
+}
+
 /// An approval of more than one call: what is offered, or sometimes something else.
 fn always(dice: &mut Dice, world: &World, question: CallId) -> Option<RememberedApproval> {
     let Work::Question(question) = &world.call(question)?.work else { return None };
-    let ask = question.approves.as_ref()?;
+    question.approves.as_ref()?;
     let scope = dice.pick(&[ApprovalScope::Agent, ApprovalScope::Tree])?;
     let other = SubjectPattern::Beginning(String::new());
-    let offered = world.definition().offered(&ask.tool, &ask.args).filter(|_| !dice.once_in(5));
+    let offered = question.offered(world.definition()).filter(|_| !dice.once_in(5));
     Some(RememberedApproval { scope, pattern: offered.unwrap_or(other) })
 }
 

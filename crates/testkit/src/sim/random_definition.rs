@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use spinney_kernel::budget::{Ceilings, Price, PriceTier, Rates, Resource};
 use spinney_kernel::definition::{
-    Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, FolderAccess, FolderGrants, Lend,
-    ModelSpec, Network, OnLost, OnLow, Preset, Recursion, Repeats, Role, Share, SharedAccess, TokenCounter,
-    ToolSpec, ToolSubject, TreeLimits, Turns, Unpriced, ValueAccess, WindowSpec, WrapUp,
+    Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, FolderAccess, FolderGrants,
+    HostRequests, HostsArgument, Lend, ModelSpec, Network, OnLost, OnLow, Preset, Recursion, Repeats, Role,
+    Share, SharedAccess, TokenCounter, ToolSpec, ToolSubject, TreeLimits, Turns, Unpriced, ValueAccess,
+    WindowSpec, WrapUp,
 };
 use spinney_kernel::primitives::{Body, ByName, RoleName, ToolName, limit};
 
@@ -53,6 +54,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         durability: Default::default(),
         graph: None,
         inputs: Default::default(),
+        command_tools: Default::default(),
         folders: dice.once_in(2).then(|| granted(FolderGrants::default(), ("/data", FolderAccess::Write))),
         tags: Default::default(),
     };
@@ -197,6 +199,7 @@ fn role(dice: &mut Dice) -> Role {
             tools: Allow::list(some(dice, &tools).iter().map(|name| parse(name))),
             spawn: Allow::list(some(dice, &ROLES).iter().map(|name| parse(name))),
             network: Network::hosts(some(dice, &HOSTS).iter().map(|rule| parse(rule))),
+            host_requests: if dice.once_in(8) { HostRequests::Refused } else { HostRequests::Ask },
             folders: dice.once_in(5).then(|| folders(dice)),
             depth_max: dice.between(1, 6) as u32,
         },
@@ -285,6 +288,9 @@ pub(super) fn share(dice: &mut Dice) -> Share {
 fn tool(dice: &mut Dice) -> ToolSpec {
     ToolSpec {
         subject: dice.once_in(2).then(|| ToolSubject::path("path")),
+        hosts: dice
+            .pick(&[None, Some(HostsArgument::list("hosts")), Some(HostsArgument::url("url"))])
+            .flatten(),
         cost_nanos_max: if dice.once_in(3) { dice.below(50_000) } else { 0 },
         lost: if dice.once_in(2) { OnLost::Repeatable } else { OnLost::Presumed },
         ..ToolSpec::default()

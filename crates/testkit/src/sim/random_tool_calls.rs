@@ -45,6 +45,14 @@ fn writing(dice: &mut Dice) -> String {
     format!(r#"{{"key":"{}","value":{value}{expect}}}"#, key(dice))
 }
 
+/// Hosts that most agents do not have.
+fn with_hosts(dice: &mut Dice) -> String {
+    let host = dice.pick(&["b.test:443", "c.test:443", "a.example.org:443", "*.test", "127.0.0.1:80"]);
+    let host = host.unwrap_or("b.test:443");
+    let more = if dice.once_in(3) { r#", "c.test:443""# } else { "" };
+    format!(r#"{{"path":"a","hosts":["{host}"{more}],"url":"https://{host}/"}}"#)
+}
+
 /// A graph that a model writes, as a rule without a problem.
 fn pipeline(dice: &mut Dice, world: &World) -> String {
     let list = world.definition().inputs.contains_key("list");
@@ -90,6 +98,7 @@ fn ask(dice: &mut Dice, world: &World, number: u64) -> ToolAsk {
         18..20 => ("read_context", format!(r#"{{"key":"{}"}}"#, key(dice))),
         20..22 => ("write_context", writing(dice)),
         22 => ("run_pipeline", pipeline(dice, world)),
+        23 => (dice.pick(&TOOLS).unwrap_or("read"), with_hosts(dice)),
         _ => (dice.pick(&TOOLS).unwrap_or("read"), r#"{"path":"a"}"#.to_owned()),
     };
     ToolAsk {

@@ -3,10 +3,11 @@
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use spinney_kernel::definition::{
-    Approval, ApprovalScope, Definition, Refusal, RememberedApproval, SubjectKind, SubjectPattern,
-    ToolSubject,
+    Approval, ApprovalScope, Definition, HostRequests, HostsArgument, Network, Refusal, RememberedApproval,
+    SubjectKind, SubjectPattern, ToolSubject,
 };
 use spinney_kernel::primitives::{CallId, RoleName, ToolName};
+use spinney_kernel::record::{Event, Work};
 use spinney_kernel::rules::request::Answer;
 use spinney_testkit::Scenario;
 
@@ -296,6 +297,231 @@ fn a_tool_without_a_subject_is_approved_with_exactly_its_arguments() {
     #4 ended: done, spent $0.006 tokens=6 steps=1
     #5 started: held tool_calls=1
     #6 root asks: May `root` call `write` with {"text":"xy"}? Answer yes, or say why not.
+    "#);
+}
+
+/// A tree in which `write` names hosts in `hosts` and `read` an address in `url`. Its agents have `a.org:443`, and those of
+/// these roles may ask for more.
+fn hosts_play(fixture: &str, asking: &[&str]) -> Scenario {
+    Scenario::grow_as(fixture, |tree: &mut Definition| {
+        for (role, terms) in &mut tree.roles {
+            terms.caps.network = Network::hosts([name("a.org:443")]);
+            let requests = asking.contains(&role.as_str());
+            terms.caps.host_requests = if requests { HostRequests::Ask } else { HostRequests::Refused };
+        }
+        let mut tool = |tool, hosts| tree.tools.get_mut(&name::<ToolName>(tool)).unwrap().hosts = Some(hosts);
+        tool("write", HostsArgument::list("hosts"));
+        tool("read", HostsArgument::url("url"));
+    })
+}
+
+/// The hosts that each tool call got beside those of its agent.
+fn allowed(play: &Scenario) -> Vec<(CallId, String)> {
+    let tool = |event: &Event| match event {
+        Event::CallAsked { call, work: Work::Tool(work), .. } => Some((*call, work.network.to_string())),
+        _ => None,
+    };
+    play.batches().iter().flat_map(|batch| &batch.events).filter_map(tool).collect()
+}
+
+/// G26 (asking): a question names exactly the hosts that a call lacks, a yes adds them to that call alone, and a no is what
+/// the agent reads. What it has needs no question.
+#[test]
+fn g26_a_person_allows_hosts_for_one_call_and_what_is_refused_is_read() {
+    let mut play = hosts_play("root $9.00 turns=20", &["root"]);
+    assert_snapshot!(recorded(&mut play, "
+        said #1 Four. | write {\"hosts\":[\"B.org:443\",\"a.org:443\"]} | read {\"url\":\"http://c.org:8080/x\"} | read {\"url\":\"https://a.org/x\"} | write {\"hosts\":[\"*.b.org\"]}
+        answer #2 yes
+        answer #3 not that one
+        done #4
+        done #5
+        said #6 Again. | write {\"hosts\":[\"b.org:443\"]}
+    "), @r#"
+    #1 ended: done, spent $0.005 tokens=5 steps=1
+    #2 root asks: May `root` connect to `b.org:443` and call `write` with {"hosts":["B.org:443","a.org:443"]}? Answer yes, or say why not.
+    #3 root asks: May `root` connect to `c.org:8080` and call `read` with {"url":"http://c.org:8080/x"}? Answer yes, or say why not.
+    #4 started: held tool_calls=1
+    root tool 3 error: bad arguments for `write`: `*.b.org` is more than one host: name each that you need; write one JSON object with the fields it takes
+    #2 ended: approved, spent nothing
+    #5 started: held tool_calls=1
+    #3 ended: refused (a person refused your call of `read`: not that one; do without it, or ask for something else), spent nothing
+    #4 ended: done, spent tool_calls=1
+    #5 ended: done, spent tool_calls=1
+    #6 started: held $0.10 tokens=1638 steps=1
+    #6 ended: done, spent $0.006 tokens=6 steps=1
+    #7 root asks: May `root` connect to `b.org:443` and call `write` with {"hosts":["b.org:443"]}? Answer yes, or say why not.
+    "#);
+    let hosts = |call, hosts: &str| (CallId(call), hosts.to_owned());
+    assert_eq!(allowed(&play), [hosts(4, "no host"), hosts(5, "`b.org:443`")]);
+    let caps = &play.world().agents().agent(play.world().agents().root().unwrap()).terms.caps;
+    assert_eq!(caps.network.to_string(), "`a.org:443`", "its rights are what they were");
+}
+
+/// G26 (asking), G15: what is remembered is for calls of that tool to those hosts, of the agent or of every agent that may
+/// ask; calls that wait for the same are made.
+#[test]
+fn g26_hosts_are_remembered_for_a_tool_and_for_agents_that_may_ask() {
+    let mut play =
+        hosts_play("root $9.00 turns=20 / helper later turns=9 / quiet later turns=9", &["root", "helper"]);
+    assert_snapshot!(recorded(&mut play, "
+        said #1 Three. | write {\"hosts\":[\"b.org:443\",\"c.org:443\"]} | write {\"hosts\":[\"c.org:443\"]} | read {\"url\":\"https://b.org/\"}
+        answer #2 always for this tree, hosts b.org:443, c.org:443
+        answer #4 always for this agent, hosts b.org:443
+        done #5
+        done #6
+        done #7
+        said #8 You. | spawn_agent {\"agent\":\"helper\",\"goal\":\"Write.\",\"id\":\"h\"} | spawn_agent {\"agent\":\"quiet\",\"goal\":\"Write.\",\"id\":\"q\"}
+        said #10 I. | write {\"hosts\":[\"b.org:443\"]} | read {\"url\":\"https://b.org/\"} | write {\"hosts\":[\"b.org:80\"]}
+        said #12 I. | write {\"hosts\":[\"b.org:443\"]} | read {\"url\":\"https://b.org/\"}
+    "), @r#"
+    #1 ended: done, spent $0.006 tokens=6 steps=1
+    #2 root asks: May `root` connect to `b.org:443`, `c.org:443` and call `write` with {"hosts":["b.org:443","c.org:443"]}? Answer yes, or say why not.
+    #3 root asks: May `root` connect to `c.org:443` and call `write` with {"hosts":["c.org:443"]}? Answer yes, or say why not.
+    #4 root asks: May `root` connect to `b.org:443` and call `read` with {"url":"https://b.org/"}? Answer yes, or say why not.
+    root may always call write with b.org:443, c.org:443, for this tree
+    #2 ended: approved, spent nothing
+    #5 started: held tool_calls=1
+    #3 ended: approved, spent nothing
+    #6 started: held tool_calls=1
+    root may always call read with b.org:443, for this agent
+    #4 ended: approved, spent nothing
+    #7 started: held tool_calls=1
+    #5 ended: done, spent tool_calls=1
+    #6 ended: done, spent tool_calls=1
+    #7 ended: done, spent tool_calls=1
+    #8 started: held $0.10 tokens=942 steps=1
+    #8 ended: done, spent $0.004 tokens=4 steps=1
+    h spawned by root: $8.99
+    #10 started: held $0.10 tokens=753 steps=1
+    q spawned by root: $8.99
+    #12 started: held $0.10 tokens=674 steps=1
+    h's active time runs: 600000ms left
+    q's active time runs: 600000ms left
+    #10 ended: done, spent $0.002 tokens=2 steps=1
+    #13 started: held tool_calls=1
+    #14 h asks: May `h` connect to `b.org:443` and call `read` with {"url":"https://b.org/"}? Answer yes, or say why not.
+    #15 h asks: May `h` connect to `b.org:80` and call `write` with {"hosts":["b.org:80"]}? Answer yes, or say why not.
+    #12 ended: done, spent $0.002 tokens=2 steps=1
+    q tool 0 error: not granted here: `b.org:443`; granted here is `a.org:443`, and you may not ask for more: do without
+    #16 started: held tool_calls=1
+    "#);
+}
+
+/// G26 (asking): a remembered answer has the hosts that were shown, neither more nor others.
+#[test]
+fn g26_remembered_hosts_are_never_more_than_what_was_shown() {
+    let ask = r#"{"hosts":["b.org:443","c.org:443"]}"#;
+    for (hosts, is_fine) in [
+        (&["b.org:443", "c.org:443"][..], true),
+        (&["b.org:443"], false),
+        (&["b.org:443", "c.org:443", "d.org:443"], false),
+        (&["b.org", "c.org"], false),
+        (&["*.b.org", "c.org:443"], false),
+        (&[], false),
+    ] {
+        let mut play = hosts_play("root $9.00 turns=20", &["root"]);
+        play.run(&format!("said #1 I do. | write {ask}"));
+        let pattern = SubjectPattern::Hosts(hosts.iter().map(|host| name(host)).collect());
+        let remember = RememberedApproval { scope: ApprovalScope::Tree, pattern };
+        let refused = play.ask(Answer::always(CallId(2), remember)).err();
+        assert_eq!(refused.is_none(), is_fine, "{hosts:?} {refused:?}");
+    }
+    // Neither kind of question takes what the other one is about.
+    for pattern in [SubjectPattern::Beginning(String::new()), SubjectPattern::Exact(ask.to_owned())] {
+        let mut play = hosts_play("root $9.00 turns=20", &["root"]);
+        play.run(&format!("said #1 I do. | write {ask}"));
+        let remember = RememberedApproval { scope: ApprovalScope::Tree, pattern };
+        assert!(matches!(
+            play.ask(Answer::always(CallId(2), remember)).err(),
+            Some(Refusal::ApprovalTooWide { .. })
+        ));
+    }
+    let mut play = play("root $9.00 turns=20", &[("root", "write", Approval::Ask)]);
+    play.run("said #1 I do. | write {}");
+    let pattern = SubjectPattern::Hosts([name("b.org:443")].into());
+    let remember = RememberedApproval { scope: ApprovalScope::Tree, pattern };
+    assert!(play.ask(Answer::always(CallId(2), remember)).is_err());
+}
+
+/// G26 (asking), X6: an agent that may not ask is told so, and cannot start one that may.
+#[test]
+fn g26_x6_asking_for_hosts_is_a_right_that_only_shrinks() {
+    let mut play = hosts_play("root $9.00 turns=20 / helper later turns=9", &["helper"]);
+    assert_snapshot!(recorded(&mut play, "
+        said #1 I. | write {\"hosts\":[\"b.org:443\"]} | spawn_agent {\"agent\":\"helper\",\"goal\":\"Write.\",\"id\":\"h\"} | read {\"url\":\"https://b.org/\"}
+    "), @r#"
+    #1 ended: done, spent $0.002 tokens=2 steps=1
+    root tool 0 error: not granted here: `b.org:443`; granted here is `a.org:443`, and you may not ask for more: do without
+    root tool 1 error: this agent may not ask a person for hosts, so agents below it may not either: spawn another role
+    #2 started: held tool_calls=1
+    "#);
+    assert_eq!(allowed(&play), [(CallId(2), "no host".to_owned())], "the tool refuses it, as a connection");
+}
+
+/// G26 (asking), X6: what a person allowed an agent is nothing that it can give to others.
+#[test]
+fn g26_x6_allowed_hosts_are_not_passed_on() {
+    let mut play =
+        Scenario::grow_as("root $9.00 turns=20 / helper later turns=9", |tree: &mut Definition| {
+            for (role, terms) in &mut tree.roles {
+                terms.caps.network = match role.as_str() {
+                    "helper" => Network::hosts([name("b.org:443")]),
+                    _ => Network::Denied,
+                };
+                terms.caps.host_requests = HostRequests::Ask;
+            }
+            tree.tools.get_mut(&name::<ToolName>("write")).unwrap().hosts =
+                Some(HostsArgument::list("hosts"));
+        });
+    assert_snapshot!(recorded(&mut play, "
+        said #1 I. | write {\"hosts\":[\"b.org:443\"]}
+        answer #2 always for this tree, hosts b.org:443
+        done #3
+        said #4 You. | spawn_agent {\"agent\":\"helper\",\"goal\":\"Write.\",\"id\":\"h\"}
+    "), @r#"
+    #1 ended: done, spent $0.002 tokens=2 steps=1
+    #2 root asks: May `root` connect to `b.org:443` and call `write` with {"hosts":["b.org:443"]}? Answer yes, or say why not.
+    root may always call write with b.org:443, for this tree
+    #2 ended: approved, spent nothing
+    #3 started: held tool_calls=1
+    #3 ended: done, spent tool_calls=1
+    #4 started: held $0.10 tokens=723 steps=1
+    #4 ended: done, spent $0.004 tokens=4 steps=1
+    root tool 0 error: not granted here: `b.org:443`; granted here is no host: do without, or ask a person to grant it
+    #5 started: held $0.10 tokens=915 steps=1
+    "#);
+}
+
+/// G26 (asking): a tool that needs approval and names hosts asks one question about both. What is remembered of it is its
+/// hosts, so the tool is asked about again.
+#[test]
+fn g26_one_question_is_about_a_call_and_its_hosts() {
+    let mut play = hosts_play("root $9.00 turns=20", &["root"]);
+    let mut definition = Definition::clone(play.world().definition());
+    let root = definition.roles.get_mut(&name::<RoleName>("root")).unwrap();
+    root.turns.as_mut().unwrap().approvals.insert(name("write"), Approval::Ask);
+    play = Scenario::grow_as("root $9.00 turns=20", |tree: &mut Definition| *tree = definition);
+    assert_snapshot!(recorded(&mut play, "
+        said #1 I. | write {\"hosts\":[\"b.org:443\"]} | write {\"hosts\":[\"b.org:443\"]}
+        answer #2 always for this agent, hosts b.org:443
+        answer #3 yes
+        done #4
+        done #5
+        said #6 I. | write {\"hosts\":[\"b.org:443\"]}
+    "), @r#"
+    #1 ended: done, spent $0.002 tokens=2 steps=1
+    #2 root asks: May `root` connect to `b.org:443` and call `write` with {"hosts":["b.org:443"]}? Answer yes, or say why not.
+    #3 root asks: May `root` connect to `b.org:443` and call `write` with {"hosts":["b.org:443"]}? Answer yes, or say why not.
+    root may always call write with b.org:443, for this agent
+    #2 ended: approved, spent nothing
+    #4 started: held tool_calls=1
+    #3 ended: approved, spent nothing
+    #5 started: held tool_calls=1
+    #4 ended: done, spent tool_calls=1
+    #5 ended: done, spent tool_calls=1
+    #6 started: held $0.10 tokens=872 steps=1
+    #6 ended: done, spent $0.002 tokens=2 steps=1
+    #7 root asks: May `root` call `write` with {"hosts":["b.org:443"]}? Answer yes, or say why not.
     "#);
 }
 

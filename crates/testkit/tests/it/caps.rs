@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::{
-    Allow, BudgetSpec, Caps, Definition, FolderAccess, FolderGrants, Lend, Network, OnLow, Refusal,
-    TreeLimits,
+    Allow, BudgetSpec, Caps, Definition, FolderAccess, FolderGrants, HostRequests, Lend, Network, OnLow,
+    Refusal, TreeLimits,
 };
 use spinney_kernel::port::Rights;
 use spinney_kernel::primitives::{AgentId, ModelName, ToolName};
@@ -267,6 +267,7 @@ fn rights_with_one_more_of_anything_are_not_within() {
         tools: Allow::only([name("read")]),
         spawn: Allow::only([name("a")]),
         network: Network::Denied,
+        host_requests: HostRequests::Refused,
         folders: None,
         depth_max: 2,
     };
@@ -280,6 +281,7 @@ fn rights_with_one_more_of_anything_are_not_within() {
         Caps { spawn: Allow::All, ..base.clone() },
         Caps { spawn: Allow::only([name("a"), name("b")]), ..base.clone() },
         Caps { network: Network::Any, ..base.clone() },
+        Caps { host_requests: HostRequests::Ask, ..base.clone() },
         Caps { folders: folders("r/data"), ..base.clone() },
         Caps { depth_max: 3, ..base.clone() },
     ] {
@@ -298,6 +300,7 @@ fn prison(tree: &mut Definition) {
             ["a", "b", "greedy", "online", "deep", "boss", "armed", "rich", "housed"].map(name),
         ),
         network: Network::Denied,
+        host_requests: HostRequests::Refused,
         folders: None,
         depth_max: 3,
     };

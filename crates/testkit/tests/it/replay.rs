@@ -123,6 +123,8 @@ fn one_of_each() -> Vec<Refusal> {
             hosts: Network::hosts([name("*.example.org")]),
             allowed: Network::hosts([name("a.example.org:443")]),
         },
+        Refusal::HostRequestsNotAllowed,
+        Refusal::HostsNotAskable { hosts: Network::hosts([name("b.org:443")]), allowed: Network::Denied },
         Refusal::LendWithoutCeiling,
         Refusal::Ceiling { account: agent(), short },
         Refusal::Unpriced { model: model() },
@@ -147,7 +149,7 @@ fn every_refusal_reads_back_as_it_was_written() {
     all.extend(one_of_each());
     let codes: BTreeSet<String> =
         all.iter().filter_map(|refusal| tag(&round!(Refusal, refusal), "/code")).collect();
-    insta::assert_snapshot!(codes.into_iter().collect::<Vec<_>>().join(" "), @"agent_ended agent_stopped agents_limit already_paused amount bad_reserve bad_timeout ceiling children_limit deadline_passed depth_limit duplicate_id folder_not_allowed forwarded host_not_allowed inbox_full lend_without_ceiling model_not_allowed model_unavailable network_not_allowed not_a_child not_paused not_yours nothing_to_wait_for open_calls_limit person_only role_cycle role_not_allowed text_empty text_too_long too_many tool_not_allowed tree_cannot_move tree_ended tree_halted tree_not_started tree_started_before unknown_agent unknown_model unknown_question unknown_role unpriced");
+    insta::assert_snapshot!(codes.into_iter().collect::<Vec<_>>().join(" "), @"agent_ended agent_stopped agents_limit already_paused amount bad_reserve bad_timeout ceiling children_limit deadline_passed depth_limit duplicate_id folder_not_allowed forwarded host_not_allowed host_requests_not_allowed hosts_not_askable inbox_full lend_without_ceiling model_not_allowed model_unavailable network_not_allowed not_a_child not_paused not_yours nothing_to_wait_for open_calls_limit person_only role_cycle role_not_allowed text_empty text_too_long too_many tool_not_allowed tree_cannot_move tree_ended tree_halted tree_not_started tree_started_before unknown_agent unknown_model unknown_question unknown_role unpriced");
 }
 
 /// Deciding the stored inputs again gives the same events and the same world.

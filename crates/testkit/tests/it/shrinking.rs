@@ -11,7 +11,7 @@ use std::time::Duration;
 use spinney_drivers::files::{FileTool, Files};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::context::Message;
-use spinney_kernel::definition::{Allow, Approval, Caps, Definition, Network, Recursion};
+use spinney_kernel::definition::{Allow, Approval, Caps, Definition, HostRequests, Network, Recursion};
 use spinney_kernel::port::model::ModelAttempt;
 use spinney_kernel::primitives::{Body, limit};
 use spinney_kernel::record::{Event, ExitKind, Spawned};
@@ -62,6 +62,7 @@ fn prison() -> Definition {
         tools: Allow::only(tools.map(name)),
         spawn: Allow::only(allowed.map(name)),
         network: Network::Denied,
+        host_requests: HostRequests::Refused,
         folders: None,
         depth_max: DEPTH_MAX,
     };

@@ -23,6 +23,7 @@ fn v16_random_trees_never_pass_a_ceiling_at_any_moment() {
     assert!(sum.crashes > 1_000 && sum.halts > 1_000 && sum.waits > 1_000, "too little happened: {sum:?}");
     assert!(sum.blanks > 300, "too few images were too many: {sum:?}");
     assert!(sum.wrap_ups > 100, "too few last calls: {sum:?}");
+    assert!(sum.host_questions > 50 && sum.hosts_allowed > 20, "too few hosts: {sum:?}");
     assert!(sum.repeats > 100 && sum.loops > 20, "too few loops: {sum:?}");
     let values = [sum.values_written, sum.values_read, sum.values_cleared];
     assert!(values.iter().all(|count| *count > 100), "too few shared values: {sum:?}");

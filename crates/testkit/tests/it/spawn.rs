@@ -1,7 +1,9 @@
 //! Spawning: which agents may appear where, the order of the checks, and what a child starts with.
 
 use serde_json::{Value, json};
-use spinney_kernel::definition::{Allow, Caps, Definition, Network, Recursion, Refusal, TreeLimits};
+use spinney_kernel::definition::{
+    Allow, Caps, Definition, HostRequests, Network, Recursion, Refusal, TreeLimits,
+};
 use spinney_kernel::primitives::ThreadId;
 use spinney_kernel::rules::request::{Collect, Request, Spawn, SpawnReply};
 use spinney_testkit::Scenario;
@@ -142,6 +144,7 @@ fn overfull() -> Scenario {
             tools: Allow::only([name("read")]),
             spawn: Allow::only(["root", "b", "online", "plain"].map(name)),
             network: Network::Denied,
+            host_requests: HostRequests::Refused,
             folders: None,
             depth_max: 2,
         };

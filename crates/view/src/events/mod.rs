@@ -1,6 +1,7 @@
 //! Events as sentences for people who follow a tree, and as JSON for programs.
 
 mod asked_by;
+mod connections;
 mod filter;
 mod json;
 mod line;

@@ -2,10 +2,10 @@
 
 use spinney_kernel::budget::Resource;
 use spinney_kernel::context::CallPurpose;
-use spinney_kernel::definition::{Graph, ModelSpec, OnLow, Refusal};
+use spinney_kernel::definition::{ApprovalScope, Graph, ModelSpec, OnLow, Refusal, SubjectPattern};
 use spinney_kernel::primitives::{
-    Actor, AgentId, Body, CallId, Category, CheckpointKind, CheckpointName, Connection, ConnectionTotals,
-    Envelope, Fault, Millis, ModelName, SealKind, Topic, TraceParent, ValueName, grouped,
+    Actor, AgentId, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis,
+    ModelName, SealKind, Topic, TraceParent, ValueName, grouped,
 };
 use spinney_kernel::record::{
     Adjusted, Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, HeldBy, LeftOut,
@@ -13,6 +13,7 @@ use spinney_kernel::record::{
     Summary, ToolCall, WaitFor, WaitNeed, WaitReason, Work,
 };
 
+use super::connections::{connection_ended, connections_omitted};
 use super::names::EventNames;
 use crate::approval::ShownApproval;
 use crate::spent::{Spent, output_tokens};
@@ -36,15 +37,15 @@ pub enum EventWeight {
     Detail,
 }
 
-fn main_line(text: String) -> EventText {
+pub(super) fn main_line(text: String) -> EventText {
     EventText { text, weight: EventWeight::Main }
 }
 
-fn detail(text: String) -> EventText {
+pub(super) fn detail(text: String) -> EventText {
     EventText { text, weight: EventWeight::Detail }
 }
 
-fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     one_line(text, LINE_CHARS_MAX)
 }
 
@@ -108,11 +109,7 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
         Event::WrapUpStarted { .. } => {
             main_line("its time is nearly up: the next call is its last".to_owned())
         }
-        Event::ApprovalRemembered { tool, scope, pattern, .. } => main_line(format!(
-            "may call `{tool}` with `{}` from now on, for {}",
-            short(&pattern.to_string()),
-            scope.as_str()
-        )),
+        Event::ApprovalRemembered { tool, scope, pattern, .. } => approval_remembered(tool, *scope, pattern),
         Event::RepeatsNoticed { tool, count, .. } => main_line(format!(
             "is warned that it called {} {count} times in a row with the same arguments and the same result",
             short(tool)
@@ -163,6 +160,15 @@ fn asks_a_person(call: CallId, question: &Question) -> EventText {
     main_line(format!("asks a person (question {}): {text}", call.0))
 }
 
+fn approval_remembered(tool: &str, scope: ApprovalScope, pattern: &SubjectPattern) -> EventText {
+    let what = match pattern {
+        SubjectPattern::Hosts(_) => "to connect to",
+        SubjectPattern::Exact(_) | SubjectPattern::Beginning(_) => "with",
+    };
+    let (pattern, scope) = (short(&pattern.to_string()), scope.as_str());
+    main_line(format!("may call `{tool}` {what} `{pattern}` from now on, for {scope}"))
+}
+
 fn tree_started(name: &str, rules: u32, trace: Option<TraceParent>) -> EventText {
     let within = trace.map_or_else(String::new, |trace| format!(", in trace {:032x}", trace.trace_id()));
     detail(format!("tree `{}` started, by rules {rules}{within}", short(name)))
@@ -210,35 +216,6 @@ fn clock_set(clock: ClockKind, left_ms: u64, runs: bool) -> EventText {
         (ClockKind::Active, true) => detail(format!("has {left} of active time left, and is working")),
         (ClockKind::Active, false) => detail(format!("has {left} of active time left, and is waiting")),
     }
-}
-
-/// Only a refused one is for everybody.
-fn connection_ended(names: &EventNames, call: CallId, connection: &Connection) -> EventText {
-    let Connection { host, port, .. } = connection;
-    let (host, name) = (short(host), name(names, call));
-    match connection.refusal() {
-        Some(why) => main_line(format!("{name} may not connect to {host}:{port}: {}", why.as_str())),
-        None => {
-            let Connection { end, sent_bytes, received_bytes, duration_ms, .. } = connection;
-            detail(format!(
-                "{name} was connected to {host}:{port} for {}: {end}, {} sent, {} received",
-                Millis(*duration_ms),
-                counted(*sent_bytes, "byte"),
-                counted(*received_bytes, "byte")
-            ))
-        }
-    }
-}
-
-fn connections_omitted(names: &EventNames, call: CallId, totals: &ConnectionTotals) -> EventText {
-    let ConnectionTotals { count, refused, sent_bytes, received_bytes } = *totals;
-    detail(format!(
-        "{} made {}, {refused} of them refused: {} sent, {} received",
-        name(names, call),
-        counted(count, "more connection"),
-        counted(sent_bytes, "byte"),
-        counted(received_bytes, "byte")
-    ))
 }
 
 fn held_back(names: &EventNames, call: CallId, by: HeldBy) -> EventText {
@@ -469,7 +446,11 @@ fn answered(names: &EventNames, agent: &AgentId, ask: u32, verb: &str, text: &st
 fn calls(names: &EventNames, agent: &AgentId, call: &ToolCall) -> String {
     let asked = call.ask.and_then(|ask| names.ask(agent, ask));
     let args = asked.map_or(call.args.as_str(), |ask| ask.args.as_str());
-    format!("calls {} {}", call.tool, short(args))
+    let hosts = match call.network.is_denied() {
+        true => String::new(),
+        false => format!(", and may connect to {}", short(&call.network.to_string())),
+    };
+    format!("calls {} {}{hosts}", call.tool, short(args))
 }
 
 fn waiting(names: &EventNames, call: CallId, why: WaitReason, account: Option<&AgentId>) -> EventText {
@@ -500,7 +481,7 @@ fn waiting(names: &EventNames, call: CallId, why: WaitReason, account: Option<&A
     }
 }
 
-fn name(names: &EventNames, call: CallId) -> String {
+pub(super) fn name(names: &EventNames, call: CallId) -> String {
     match names.calls.find(call).map(|open| &open.purpose) {
         Some(CallPurpose::Turn(model) | CallPurpose::LastTurn(model) | CallPurpose::Outside(model)) => {
             format!("model {model}")

@@ -6,7 +6,9 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use spinney::tree_file::CallBound;
 use spinney_kernel::budget::{Resource, usd};
-use spinney_kernel::definition::{Allow, Approval, BudgetSpec, FolderGrants, Lend, OnLow, Role, Share};
+use spinney_kernel::definition::{
+    Allow, Approval, BudgetSpec, FolderGrants, HostRequests, Lend, OnLow, Role, Share,
+};
 use spinney_kernel::primitives::{ByName, Millis, ModelName, RoleName, ToolName, grouped};
 
 use super::listed;
@@ -28,6 +30,9 @@ pub struct AgentOutline {
     /// The hosts that their tools may connect to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<String>,
+    /// Whether they may ask a person for other hosts.
+    #[serde(skip_serializing_if = "HostRequests::is_refused")]
+    pub host_requests: HostRequests,
     /// The tools that need a person's approval or are forbidden.
     pub approvals: Option<ByName<ToolName, Approval>>,
     /// The roles that they can spawn.
@@ -97,6 +102,7 @@ impl OutlinedRole<'_> {
             },
             folders: self.folders.cloned(),
             network: role.caps.network.rules().map(ToString::to_string).collect(),
+            host_requests: role.caps.host_requests,
             approvals: turns.map(|turns| turns.approvals.clone()),
             spawns: spawns.cloned(),
             can_start: self.can_start,
@@ -121,6 +127,9 @@ impl OutlinedRole<'_> {
         lines.extend(self.folders.map(|folders| format!("folders: {folders}")));
         if !role.caps.network.is_denied() {
             lines.push(format!("connects to: {}", listed(role.caps.network.rules())));
+        }
+        if role.caps.host_requests == HostRequests::Ask {
+            lines.push("asks a person for other hosts".to_owned());
         }
         for (approval, words) in [(Approval::Ask, "asks a person before"), (Approval::Deny, "may not call")] {
             let tools: Vec<&ToolName> = self.approvals(approval).collect();

@@ -43,6 +43,7 @@ pub(crate) fn start_root(draft: &mut Draft<'_>, start: &Start, by: &Actor) -> Ag
         tools: Allow::All,
         spawn: Allow::All,
         network: stand_in_network(definition),
+        host_requests: definition.host_requests(),
         folders: definition.folders.clone(),
         depth_max: definition.limits.depth_max,
     };

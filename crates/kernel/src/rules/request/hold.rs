@@ -10,7 +10,7 @@ use crate::rules::call;
 use crate::rules::call::{Admitted, admit};
 use crate::world::AgentIx;
 
-use crate::definition::{OnLost, Refusal, check_text};
+use crate::definition::{Network, OnLost, Refusal, check_text};
 use crate::primitives::{Actor, AgentId, Body, CallId, ModelName, ToolName, limit};
 use crate::record::{Event, WaitReason};
 use crate::rules::{Draft, clock, turn};
@@ -148,7 +148,8 @@ impl Hold {
                 check_text("arguments", args, limit::ARGS_BYTES_MAX)?;
                 let (cost_nanos_max, lost) = (*cost_nanos_max, *lost);
                 let (tool, args) = (tool.clone(), args.clone());
-                Ok(Work::Tool(Box::new(ToolCall { tool, ask: None, args, cost_nanos_max, lost })))
+                let network = Network::Denied;
+                Ok(Work::Tool(Box::new(ToolCall { tool, ask: None, args, cost_nanos_max, lost, network })))
             }
         }
     }

@@ -3,32 +3,40 @@
 
 use super::approve;
 use super::builtin::{self, Answer};
+use super::extra_hosts::{self, ExtraHosts};
 use crate::definition::Builtin;
 use crate::primitives::cut;
 use crate::record::{ToolCall, Work};
 use crate::world::AgentIx;
 
-use crate::definition::{Approval, Refusal, ToolSpec};
+use crate::definition::{Approval, Network, Refusal, ToolSpec};
 use crate::primitives::{ToolName, limit};
 use crate::record::{Event, ToolAsk};
 use crate::rules::Draft;
 use crate::rules::call::admit;
 
 pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
-    let acted = known(draft, ix, ask).and_then(|known| match approve::approval(draft, ix, known.name()) {
-        Approval::Allow => start(draft, ix, place, ask, known),
-        Approval::Ask if approve::is_remembered(draft, ix, known.name(), ask) => {
-            start(draft, ix, place, ask, known)
+    let acted = known(draft, ix, ask).and_then(|known| {
+        let is_approved = match approve::approval(draft, ix, known.name()) {
+            Approval::Allow => true,
+            Approval::Ask => approve::is_remembered(draft, ix, known.name(), ask),
+            Approval::Deny => return Err(Refusal::ToolDenied { tool: known.name().clone() }),
+        };
+        match extra_hosts::wanted(draft, ix, known.name(), ask)? {
+            ExtraHosts::Allowed(hosts) if is_approved => start(draft, ix, place, ask, (known, hosts)),
+            ExtraHosts::Allowed(_) => approve::ask(draft, ix, place, ask, Network::Denied).map(|()| None),
+            ExtraHosts::Unasked(hosts) => approve::ask(draft, ix, place, ask, hosts).map(|()| None),
         }
-        Approval::Ask => approve::ask(draft, ix, place, ask).map(|()| None),
-        Approval::Deny => Err(Refusal::ToolDenied { tool: known.name().clone() }),
     });
     end(draft, ix, place, acted);
 }
 
-/// For a tool call that a person approved.
-pub(super) fn approved(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk) {
-    let acted = known(draft, ix, ask).and_then(|known| start(draft, ix, place, ask, known));
+/// For a tool call that a person approved, with these hosts beside those of its agent.
+pub(super) fn approved(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk, hosts: &Network) {
+    let acted = known(draft, ix, ask).and_then(|known| {
+        let before = extra_hosts::remembered(draft, ix, known.name(), ask)?;
+        start(draft, ix, place, ask, (known, hosts.with(&before)))
+    });
     end(draft, ix, place, acted);
 }
 
@@ -38,13 +46,13 @@ fn start(
     ix: AgentIx,
     place: u32,
     ask: &ToolAsk,
-    known: AskedTool,
+    (known, hosts): (AskedTool, Network),
 ) -> Result<Option<Answer>, Refusal> {
     match known {
         AskedTool::Builtin(builtin, _) => {
             draft.answering(place, |draft| builtin::run(draft, ix, builtin, ask))
         }
-        AskedTool::Tool(name, tool) => call(draft, ix, place, name, &tool, &ask.args).map(|()| None),
+        AskedTool::Tool(name, tool) => call(draft, ix, place, (name, hosts), &tool, &ask.args).map(|()| None),
     }
 }
 
@@ -106,13 +114,13 @@ fn call(
     draft: &mut Draft<'_>,
     ix: AgentIx,
     place: u32,
-    tool: ToolName,
+    (tool, network): (ToolName, Network),
     spec: &ToolSpec,
     args: &str,
 ) -> Result<(), Refusal> {
     crate::rules::request::room_for_call(draft, ix)?;
     let (cost_nanos_max, lost) = (spec.cost_nanos_max, spec.on_lost(args));
-    let call = ToolCall { tool, ask: Some(place), args: String::new(), cost_nanos_max, lost };
+    let call = ToolCall { tool, ask: Some(place), args: String::new(), cost_nanos_max, lost, network };
     let work = Work::Tool(Box::new(call));
     let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
     draft.record(Event::CallAsked { call, agent, work });

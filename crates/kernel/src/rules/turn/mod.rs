@@ -5,6 +5,7 @@ mod act;
 mod approve;
 mod builtin;
 mod cut_answer;
+mod extra_hosts;
 mod opening;
 mod repair;
 mod repeats;

@@ -17,6 +17,7 @@ pub(super) fn description(of: &str, key: &str) -> Option<&'static str> {
         "BoxKeys" => BOX,
         "BudgetKeys" => BUDGET,
         "Repeats" => REPEATS,
+        "CommandToolKeys" => COMMAND_TOOL,
         _ => return None,
     };
     keys.iter().find(|(known, _)| *known == key).map(|(_, text)| *text)
@@ -46,11 +47,29 @@ const TREE: Keys = &[
     ("limits", "The limits of the whole tree."),
     ("durability", "What the journal survives: full (a power loss), normal (the death of the process), off."),
     ("box", "What surrounds the commands of all agents; an agent may have its own."),
+    (
+        "tools",
+        "Tools of your own by name: commands that agents may call, in their box and never through a shell.",
+    ),
     ("read", "Folders of yours that the tree may read. Needs the user's permission."),
     ("write", "Folders of yours that the tree may read and write. Needs the user's permission."),
     ("unpriced", "Whether a model without a price is refused under a cost ceiling, or counts as free."),
     ("thread", "The conversation that the tree belongs to; default: its own."),
     ("tags", "Your own labels. They appear on every event; agents never see them."),
+];
+
+const COMMAND_TOOL: Keys = &[
+    ("description", "What it does and when to use it, for the model."),
+    ("args", "A JSON Schema of its arguments, an object; none if absent. Calls are checked against it."),
+    (
+        "command",
+        "The program and its arguments. {{ name }} is replaced by that argument of the call; ./ and ../ begin at the tree file's folder.",
+    ),
+    (
+        "repeatable",
+        "Whether a call that was under way when its process died may be started again; default false.",
+    ),
+    ("timeout", "How long one call may take; default 2m, at most 1h."),
 ];
 
 const TREE_LIMITS: Keys = &[
@@ -142,7 +161,7 @@ const AGENT: Keys = &[
     ("subagent_models", "The models that agents below it may use; all if absent or empty."),
     (
         "approvals",
-        "Tools that need a person's approval (ask) or are forbidden (deny), for it and everything below it.",
+        "Tools that need a person's approval (ask) or are forbidden (deny), for it and everything below it. With network: ask it may ask a person for hosts.",
     ),
     ("limits", "The limits of each of its agents."),
     ("budget", "The ceilings of each of its agents and everything below it."),

@@ -155,6 +155,7 @@ impl SimTree {
             durability: Default::default(),
             graph: None,
             inputs: Default::default(),
+            command_tools: Default::default(),
             folders: None,
             tags: Default::default(),
         }

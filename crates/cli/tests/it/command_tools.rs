@@ -1,0 +1,137 @@
+//! Tools that a tree file defines: a team's own scripts, called with checked arguments, in the box of their agent.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::test_folder::TestFolder;
+
+const SCRIPT: &str = r#"import json, sys
+call = json.load(sys.stdin)
+print(sys.argv[1:], call["text"].upper())
+"#;
+
+/// A tree whose lead calls `shout` with these arguments and says what came of it.
+fn tree(stage: &TestFolder, args: &str) -> String {
+    fs::create_dir_all(stage.folder().join("scripts")).unwrap();
+    stage.file("scripts/shout.py", SCRIPT);
+    let rules = format!(
+        "rules:\n  - {{ when: {{ turn: 1 }}, call: [{{ tool: shout, args: {args} }}] }}\n  - {{ say: '{{{{ last }}}}' }}\n"
+    );
+    stage.file("script.yaml", &rules);
+    let tree = "name: test
+goal: Try it.
+budget: { cost_usd: 1 }
+read: [scripts]
+models:
+  fast: { provider: scripted, script: script.yaml, context: 8000, price: { input_per_mtok_usd: 1, output_per_mtok_usd: 1 } }
+tools:
+  shout:
+    description: Says a text in capitals.
+    args:
+      type: object
+      properties: { text: { type: string, maxLength: 20 }, times: { type: integer } }
+      required: [text]
+      additionalProperties: false
+    command: [python3, ./scripts/shout.py, \"--times={{ times }}\", \"{{ text }}\"]
+agents:
+  lead: { model: fast, tools: [shout] }
+";
+    stage.file("tree.yaml", tree)
+}
+
+fn run(stage: &TestFolder, args: &str) -> serde_json::Value {
+    let scripts = stage.folder().join("scripts");
+    let ended = stage.spinney(&["run", &tree(stage, args), "--json", "--read", scripts.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    ended.result()["output"].clone()
+}
+
+/// L38 (as a command tool): a script in Python is a tool of a tree.
+#[test]
+fn l38_a_script_in_python_is_a_tool() {
+    let stage = TestFolder::new();
+    let said = run(&stage, "{ text: \"so; echo $HOME `id`\", times: 2 }");
+    let expected = "exit code 0\n[stdout]\n['--times=2', 'so; echo $HOME `id`'] SO; ECHO $HOME `ID`";
+    assert_eq!(said, json!(expected));
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+    // Without a value, its word is left out.
+    assert_eq!(run(&stage, "{ text: so }"), json!("exit code 0\n[stdout]\n['so'] SO"));
+}
+
+#[test]
+fn arguments_that_do_not_match_run_nothing() {
+    let stage = TestFolder::new();
+    for (args, said) in [
+        ("{}", "`shout` was not called: \"text\" is a required property"),
+        (
+            "{ text: so, more: 1 }",
+            "`shout` was not called: Additional properties are not allowed ('more' was unexpected)",
+        ),
+        (
+            "{ text: -v }",
+            "not started: `text` may not begin with `-`: the command would read it as an option",
+        ),
+    ] {
+        assert_eq!(run(&stage, args), json!(said), "{args}");
+    }
+    assert!(
+        run(&stage, "{ text: 123456789012345678901234567890, times: x }").to_string().contains("at /text")
+    );
+}
+
+/// P17 (command tools): an agent without the tool runs nothing of it.
+#[test]
+fn p17_only_agents_with_the_tool_can_call_it() {
+    let stage = TestFolder::new();
+    let path = tree(&stage, "{ text: so }");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("tools: [shout] }", "tools: [list_files] }")).unwrap();
+    let scripts = stage.folder().join("scripts");
+    let ended = stage.spinney(&["run", &path, "--json", "--read", scripts.to_str().unwrap()]);
+    assert!(!ended.out.contains("exit code") && ended.out.contains("shout"), "{}", ended.out);
+}
+
+/// The journal has what a tree is resumed from: its tools run after its process was killed and its files are gone.
+#[test]
+fn tools_of_a_tree_survive_its_process_and_its_file() {
+    let stage = TestFolder::new();
+    let path = tree(&stage, "{ text: so }");
+    let script = "rules:\n  - { when: { turn: 1 }, call: [{ tool: ask_human, args: { question: Which text? } }] }\n  - { when: { turn: 2 }, call: [{ tool: shout, args: { text: late } }] }\n  - { say: '{{ last }}' }\n";
+    stage.file("script.yaml", script);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("tools: [shout]", "tools: [shout, ask_human]")).unwrap();
+    let scripts = stage.folder().join("scripts");
+    let ended = stage.spinney(&["run", &path, "--json", "--read", scripts.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(5), "{}{}", ended.out, ended.err);
+    fs::remove_file(&path).unwrap();
+    fs::remove_file(stage.folder().join("script.yaml")).unwrap();
+    let answered = stage.spinney(&["answer", "late"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.err);
+    let resumed = stage.spinney(&["resume", "last", "--json", "--read", scripts.to_str().unwrap()]);
+    assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+    assert_eq!(resumed.result()["output"], json!("exit code 0\n[stdout]\n['late'] LATE"));
+}
+
+#[test]
+fn what_is_wrong_with_a_tool_is_said_at_its_place() {
+    let stage = TestFolder::new();
+    let path = tree(&stage, "{ text: so }");
+    let text = fs::read_to_string(&path).unwrap();
+    for (from, to, said) in [
+        ("./scripts/shout.py", "./scripts/none.py", "cannot find"),
+        ("{{ text }}", "{{ txt }}", "`txt` is not among the `args`"),
+        ("[python3,", "[\"{{ text }}\",", "the program itself cannot be an argument of the call"),
+        ("      type: object\n", "      type: array\n", "the arguments of a call are an object"),
+        ("  shout:\n", "  read_file:\n", "there is a tool `read_file` already"),
+        ("read: [scripts]\n", "", "commands of `lead` cannot read"),
+        ("    description: Says a text in capitals.\n", "", "description"),
+        ("maxLength: 20", "maxLength: x", "bad `args`"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        fs::write(&path, text.replace(from, to)).unwrap();
+        let checked = stage.spinney(&["check", &path]);
+        let all = format!("{}{}", checked.out, checked.err);
+        assert!(all.contains(said), "{said}: {all}");
+    }
+}
