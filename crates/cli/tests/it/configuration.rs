@@ -315,7 +315,7 @@ fn what_cannot_be_set_is_an_error_and_changes_nothing() {
     $ config set budget.timeout 0
     spinney: cannot set `budget.timeout`: a time of `0` is out of bounds: write at least 1ms and at most 365d
     $ config set on_low downgrade
-    spinney: cannot set `on_low`: unknown word `downgrade`: known words: halt, shrink
+    spinney: cannot set `on_low`: unknown value `downgrade`: known values: halt, shrink
     $ config set allow_hosts a.b
     spinney: cannot set `allow_hosts`: it is a list: use `config add` and `config remove`
     $ config set prices 1,2

@@ -125,7 +125,7 @@ fn g26_a_person_allows_a_host_and_that_survives_a_kill() {
         format!(
             "lead asks: May `lead` connect to `127.0.0.1:{port}` and call `fetch` with this? Answer yes, or say why not."
         ),
-        format!("!! `127.0.0.1:{port}` IS AN ADDRESS, WHICH IS REACHED ALSO IF IT IS PRIVATE"),
+        format!("!! `127.0.0.1:{port}` IS AN IP ADDRESS, WHICH IS REACHED EVEN IF IT IS PRIVATE"),
         format!(
             "`always for this agent` or `always for this tree` allows calls of `fetch` to connect to `127.0.0.1:{port}`, from now on\n"
         ),
