@@ -449,7 +449,7 @@ fn changes_at_the_same_time_do_not_undo_each_other() {
     assert_eq!(found, hosts);
 }
 
-/// Without a home folder there is no configuration, which is no error; only changing it is.
+/// Without a home folder there is no configuration, which is not an error; only changing it is.
 #[test]
 fn without_a_home_folder_nothing_is_configured() {
     let stage = TestFolder::stranger();
