@@ -32,7 +32,7 @@ pub(super) struct CommandTool {
 }
 
 impl CommandToolSpec {
-    /// The command of a call. It reads all arguments as JSON from its standard input, too.
+    /// The command of a call. It can also read all arguments as JSON from its standard input.
     fn command(&self, arguments: &str, begin: Option<&Path>) -> Result<BoxedCommand, String> {
         let map: Map<String, Value> = match arguments.trim() {
             "" => Map::new(),

@@ -1,5 +1,5 @@
-//! One GET, with redirects that are each checked like the first address. What was checked is what is connected to: the
-//! client gets the addresses and asks nobody else.
+//! One GET, with redirects that are each checked like the first address. The connection goes to what was
+//! checked: the client gets the addresses and resolves nothing itself.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! The process that guards are forks of (decision 0069). To start a program again costs more than everything else of a box,
-//! so this program is started once, and forks when a guard is needed. It reads no order and opens nothing: the descriptors
-//! of a call go to the fork and are closed here, so nothing of one call reaches the next.
+//! The process that guards are forked from (decision 0069). Starting a program again costs more than everything else of a
+//! box, so this program is started once, and forks when a guard is needed. It reads no order and opens nothing: the
+//! descriptors of a call go to the fork and are closed here, so nothing of one call reaches the next.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,7 +24,7 @@ use super::descriptors::{receive, send};
 use super::entry::HELPER_NAME;
 use super::watch::watch;
 
-/// It ends when no guard was needed for so long; this is looked at as often.
+/// It ends when no guard was needed for this long, which is checked this often.
 const IDLE: Duration = Duration::from_secs(60);
 /// A fork takes less than a millisecond.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);

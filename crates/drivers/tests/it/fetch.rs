@@ -237,7 +237,7 @@ async fn x6_only_granted_hosts_are_fetched_from() {
         (&["127.0.0.1:9"], "http://127.0.0.1:PORT/page", "granted here is `127.0.0.1:9`", 0),
         (&["127.0.0.1"], "http://127.0.0.1:PORT/page", "granted here is `127.0.0.1`", 0),
         (&["127.0.0.2:PORT"], "http://127.0.0.1:PORT/page", "granted here is", 0),
-        (&["name.test:PORT"], "http://name.test:PORT/page", "leads to 127.0.0.1, a loopback address", 0),
+        (&["name.test:PORT"], "http://name.test:PORT/page", "resolves to 127.0.0.1, a loopback address", 0),
         (&["name.test:PORT"], "http://2130706433:PORT/page", "granted here is", 0),
         (&["name.test:PORT"], "http://name.test.:PORT/page", "is not a valid host", 0),
         (HERE, "http://127.0.0.1:PORT/out", "the connection to evil.test", 1),

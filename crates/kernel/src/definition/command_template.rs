@@ -1,5 +1,5 @@
-//! The command of a tool that a tree file defines: words in which arguments of the call have places, `{{ name }}`. A
-//! value fills exactly the word that has its place, and no shell reads it.
+//! The command of a tool that a tree file defines: words with places for arguments of the call, `{{ name }}`. A value
+//! stays within the word that has its place, and no shell reads it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
