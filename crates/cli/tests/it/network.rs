@@ -169,21 +169,22 @@ fn g26_a_no_is_what_the_agent_reads_and_each_connection_is_in_the_events() {
     assert_eq!(resumed.code, Some(5), "the second call is asked about again: {}", resumed.err);
     let said =
         "a person refused your call of `fetch`: not this machine; do without it, or ask for something else";
-    assert!(resumed.out.contains(said), "{}", resumed.out);
+    let events = stage.spinney(&["events", "last"]).out;
+    assert!(events.contains(said), "{events}");
     assert_eq!(stage.spinney(&["answer", "last", "yes"]).code, Some(0));
     assert_eq!(stage.spinney(&["resume", "last"]).code, Some(0));
     assert_eq!(requested.try_iter().collect::<Vec<_>>(), ["/b"]);
     let events = stage.spinney(&["events", "last", "--json"]).json();
     let ended = events.iter().find(|event| event["type"] == "connection_ended").unwrap();
     let mut shown = ended.clone();
-    for (key, steady) in [("tree", json!("TREE")), ("at", json!(0)), ("seq", json!(0))] {
-        shown[key] = steady;
+    for key in ["tree", "thread", "at", "seq", "start"] {
+        shown[key] = json!(0);
     }
     for key in ["port", "started", "duration_ms", "sent_bytes"] {
         assert!(shown["connection"][key].is_u64(), "{ended}");
         shown["connection"][key] = json!(0);
     }
-    insta::assert_snapshot!(shown.to_string(), @"");
+    insta::assert_snapshot!(shown.to_string(), @r#"{"type":"connection_ended","tree":0,"seq":0,"at":0,"path":"lead","topic":"tool.call","thread":0,"correlation":"call-5","start":0,"agent":"lead","call":5,"connection":{"host":"127.0.0.1","port":0,"address":"127.0.0.1","started":0,"duration_ms":0,"sent_bytes":0,"received_bytes":4,"end":"closed"}}"#);
 }
 
 /// `check` warns of a `fetch` that reaches nothing, and says what an agent may ask for.
@@ -208,11 +209,8 @@ fn check_warns_of_a_fetch_without_hosts_and_shows_who_may_ask() {
     let text = fs::read_to_string(&tree).unwrap();
     fs::write(&tree, text.replace("tools: [network]", &format!("tools: [network]{ASK}"))).unwrap();
     let both = stage.spinney(&["check", &tree]);
-    assert!(
-        both.err.contains("`network` is about hosts here, and there is a tool of that name"),
-        "{}",
-        both.err
-    );
+    let both = format!("{}{}", both.out, both.err);
+    assert!(both.contains("`network` is about hosts here, and there is a tool of that name"), "{both}");
 }
 
 /// X6 (network): an agent whose parent may not ask for hosts cannot be started, and `check` says what to write.

@@ -294,7 +294,7 @@ impl From<AmountError> for Refusal {
 
 impl Refusal {
     /// Every code.
-    pub const CODES: [&'static str; 90] = [
+    pub const CODES: [&'static str; 100] = [
         "tree_not_started",
         "tree_started_before",
         "tree_ended",
@@ -319,6 +319,10 @@ impl Refusal {
         "model_not_allowed",
         "tool_not_allowed",
         "network_not_allowed",
+        "folder_not_allowed",
+        "host_not_allowed",
+        "host_requests_not_allowed",
+        "hosts_not_askable",
         "lend_without_ceiling",
         "graph_too_large",
         "bad_graph",
@@ -330,6 +334,9 @@ impl Refusal {
         "raises_nothing",
         "ceiling_below_use",
         "adjusts_nothing",
+        "seal_running",
+        "sealed",
+        "not_sealed",
         "timeout_below_use",
         "bad_timeout",
         "no_timeout",
@@ -359,6 +366,8 @@ impl Refusal {
         "tool_denied",
         "not_approved",
         "approval_expired",
+        "approval_too_wide",
+        "approvals_limit",
         "bad_schema",
         "tool_name_taken",
         "window_too_small",
@@ -368,6 +377,7 @@ impl Refusal {
         "text_empty",
         "text_too_long",
         "part",
+        "sources",
         "too_many",
         "inbox_full",
         "not_an_agent",

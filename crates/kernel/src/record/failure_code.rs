@@ -211,6 +211,8 @@ impl<'de> Deserialize<'de> for FailureCode {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// Replays compare what was read with what is decided, so a code must come back as itself.
@@ -243,6 +245,11 @@ mod tests {
             let written = serde_json::to_value(&refusal).unwrap();
             assert_eq!(written["code"], refusal.code());
         }
+        // A tag that is not known is answered with all that are.
+        let unknown = serde_json::from_str::<Refusal>(r#"{"code":"no such code"}"#).unwrap_err().to_string();
+        let known = unknown.split_once("expected one of").unwrap().1;
+        let known: BTreeSet<&str> = known.split('`').skip(1).step_by(2).collect();
+        assert_eq!(known, BTreeSet::from(Refusal::CODES));
         for code in Refusal::CODES {
             // A tag that is not known fails in another way than one whose fields are missing.
             let read = serde_json::from_str::<Refusal>(&format!(r#"{{"code":"{code}"}}"#));

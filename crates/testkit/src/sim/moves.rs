@@ -302,10 +302,22 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
     })
 }
 
-/// Mostly one of the open questions.
+/// Mostly one of the open questions, first those about hosts.
 fn a_question(dice: &mut Dice, world: &World) -> Option<CallId> {
-    let open = world.calls().all().filter(|(_, call)| matches!(call.work, Work::Question(_)));
-    let open: Vec<CallId> = open.map(|(id, _)| id).collect();
+    let questions = || {
+        world.calls().all().filter_map(|(id, call)| match &call.work {
+            Work::Question(question) => Some((id, question)),
+            _ => None,
+        })
+    };
+    let ids = |about_hosts: bool| -> Vec<CallId> {
+        questions()
+            .filter(|(_, asked)| !about_hosts || !asked.network.is_denied())
+            .map(|(id, _)| id)
+            .collect()
+    };
+    // Those about hosts are rare.
+    let open = Some(ids(true)).filter(|hosts| !hosts.is_empty()).unwrap_or_else(|| ids(false));
     dice.pick(&open).filter(|_| !dice.once_in(4))
 }
 
