@@ -54,6 +54,10 @@ pub(super) fn next(dice: &mut Dice, world: &World, now: Time) -> InputKind {
         35..40 => InputKind::Report(Report::Timer(Timer { timer: a_timer(dice, world) })),
         40..42 => gate(dice, now),
         42..43 => InputKind::Report(Report::Suspended(Suspended { was_pause: dice.once_in(4) })),
+        // Those about hosts are rare, and end with their agents.
+        _ if questions(world, true).next().is_some() && dice.once_in(3) => {
+            InputKind::Request { by: Actor::PERSON, request: Box::new(answer(dice, world)) }
+        }
         _ => {
             let agent = an_agent(dice, world);
             let by = if dice.once_in(8) { Actor::Agent(an_agent(dice, world)) } else { Actor::PERSON };
@@ -89,17 +93,7 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         45..47 => {
             Request::Ask(Ask { agent, question: question(dice), timeout_ms: Some(dice.between(1, 9_000)) })
         }
-        47..49 => {
-            let question = a_question(dice, world).unwrap_or_else(|| a_call(dice, world));
-            let text = if dice.once_in(3) { "no" } else { "yes" };
-            let always = always(dice, world, question).filter(|_| dice.once_in(2));
-            Request::Answer(
-                always.map_or_else(
-                    || Answer::new(question, text),
-                    |remember| Answer::always(question, remember),
-                ),
-            )
-        }
+        47..49 => answer(dice, world),
         49..52 => Request::Finish(Finish { agent, result: Body::text("here") }),
         52..53 => {
             let error = Failure { code: FailureCode::from_text("oops"), message: "it broke".to_owned() };
@@ -302,23 +296,28 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
     })
 }
 
+fn answer(dice: &mut Dice, world: &World) -> Request {
+    let question = a_question(dice, world).unwrap_or_else(|| a_call(dice, world));
+    let text = if dice.once_in(3) { "no" } else { "yes" };
+    let always = always(dice, world, question).filter(|_| dice.once_in(2));
+    Request::Answer(
+        always.map_or_else(|| Answer::new(question, text), |remember| Answer::always(question, remember)),
+    )
+}
+
 /// Mostly one of the open questions, first those about hosts.
 fn a_question(dice: &mut Dice, world: &World) -> Option<CallId> {
-    let questions = || {
-        world.calls().all().filter_map(|(id, call)| match &call.work {
-            Work::Question(question) => Some((id, question)),
-            _ => None,
-        })
-    };
-    let ids = |about_hosts: bool| -> Vec<CallId> {
-        questions()
-            .filter(|(_, asked)| !about_hosts || !asked.network.is_denied())
-            .map(|(id, _)| id)
-            .collect()
-    };
-    // Those about hosts are rare.
-    let open = Some(ids(true)).filter(|hosts| !hosts.is_empty()).unwrap_or_else(|| ids(false));
+    let about_hosts: Vec<CallId> = questions(world, true).collect();
+    let open = if about_hosts.is_empty() { questions(world, false).collect() } else { about_hosts };
     dice.pick(&open).filter(|_| !dice.once_in(4))
+}
+
+/// The open questions, or only those about hosts.
+fn questions(world: &World, about_hosts: bool) -> impl Iterator<Item = CallId> {
+    world.calls().all().filter_map(move |(id, call)| match &call.work {
+        Work::Question(question) if !about_hosts || !question.network.is_denied() => Some(id),
+        _ => None,
+    })
 }
 
 /// An approval of more than one call: what is offered, or sometimes something else.
