@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use spinney::tree_file::{FileProblem, InputError, ModelSource, Reach, Severity};
-use spinney_drivers::commands::BoxPermissions;
 use spinney_drivers::prices::PriceTableError;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::primitives::{IdError, Time, TraceParent};
@@ -14,6 +13,7 @@ use crate::home::tree_copies::TreeSources;
 use crate::own_drivers::OwnDrivers;
 use crate::project::UsersSetting;
 use crate::secrets::{FoundSecret, SecretKind, SecretPlace, SecretScan};
+use crate::tree_file::boxed_tools::BoxedPermissions;
 use crate::tree_file::folders::{GivenFolderError, given_grants, grant};
 use crate::tree_file::overrides::GivenValues;
 use crate::tree_file::problems::{ProblemsKind, TreeFileProblems};
@@ -121,7 +121,7 @@ pub struct PreparedTree {
     /// What its tree is resumed from.
     pub sources: TreeSources,
     user: Variables,
-    permissions: BoxPermissions,
+    permissions: BoxedPermissions,
 }
 
 impl PreparedTree {
@@ -161,7 +161,7 @@ impl PreparedTree {
         let allowed_boxes = AllowedBoxes::new(request.boxes, &defaults.configuration)
             .with_folders(&granted)
             .with_hosts(&allowed);
-        let permissions = BoxPermissions::default();
+        let permissions = BoxedPermissions::default();
         Ok(Self {
             source,
             definition,
@@ -189,7 +189,7 @@ impl PreparedTree {
     }
 
     /// What was given.
-    pub(crate) fn permissions(&self) -> &BoxPermissions {
+    pub(crate) fn permissions(&self) -> &BoxedPermissions {
         &self.permissions
     }
 }
@@ -202,7 +202,8 @@ fn check_secrets(source: &TreeSource, given: &GivenValues, user: &Variables) -> 
         ModelSource::Provider(source) => providers::variables(source).map(str::to_owned).collect(),
         ModelSource::Scripted { .. } => Vec::new(),
     };
-    let variables: BTreeSet<String> = file.models.values().flat_map(of_model).collect();
+    let of_servers = file.definition.servers.values().flat_map(|server| server.env.iter().cloned());
+    let variables: BTreeSet<String> = file.models.values().flat_map(of_model).chain(of_servers).collect();
     let values = variables.iter().filter_map(|name| Some((name.clone(), user.get(name)?)));
     let scan = SecretScan::new(values);
     for Text { name, text } in scripts.iter().chain([text]) {

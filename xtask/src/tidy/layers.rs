@@ -65,6 +65,7 @@ const TABLES: [Table; 6] = [
             &["http", "sandbox", "scripted"],
             &["working_copies"],
             &["commands", "fetch", "files", "providers"],
+            &["mcp"],
         ],
     },
     Table {

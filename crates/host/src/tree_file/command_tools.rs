@@ -13,7 +13,7 @@ use spinney_kernel::primitives::{FolderPath, RoleName, ToolName};
 /// Words of commands that begin so name files beside the tree file.
 const BESIDE: [&str; 2] = ["./", "../"];
 
-fn is_beside(word: &str) -> bool {
+pub(super) fn is_beside(word: &str) -> bool {
     BESIDE.iter().any(|beginning| word.starts_with(beginning))
 }
 
@@ -61,7 +61,7 @@ fn has_tool(role: &Role, tool: &ToolName) -> bool {
 }
 
 /// What every box can read.
-fn is_of_system(path: &str) -> bool {
+pub(super) fn is_of_system(path: &str) -> bool {
     ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/"].iter().any(|folder| path.starts_with(folder))
 }
 
