@@ -19,7 +19,7 @@ use crate::terminal::question::{self, Reply};
 /// Shows what a home would do, and asks. Returns what is recorded of its tree.
 pub(crate) fn trust_home(question: HomeQuestion, trust: HomeTrust) -> Result<Option<TreeMark>> {
     if trust == HomeTrust::Given {
-        out::note(&format!("{question}\nYou trust it with --trust-home."));
+        out::note(&format!("{question}\nTrusted because of --trust-home."));
         return Ok(question.accept()?);
     }
     let home = question.home();

@@ -74,6 +74,6 @@ fn not_a_name(rule: &HostRule) -> Option<String> {
     if host.is_localhost() {
         return Some(format!("!! `{rule}` IS THIS MACHINE"));
     }
-    let note = "IS AN ADDRESS, WHICH IS REACHED ALSO IF IT IS PRIVATE";
+    let note = "IS AN IP ADDRESS, WHICH IS REACHED EVEN IF IT IS PRIVATE";
     rule.address().map(|_| format!("!! `{rule}` {note}"))
 }

@@ -17,7 +17,7 @@ const ALWAYS: &str = "always";
 pub enum UnclearAnswer {
     /// It does not say for whom.
     #[error(
-        "write `always for this agent` or `always for this tree`, and behind a colon what to narrow it to"
+        "write `always for this agent` or `always for this tree`, and after a colon what to narrow it to"
     )]
     Scope,
     /// The question is about hosts, and this is something else.

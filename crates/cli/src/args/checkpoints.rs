@@ -47,7 +47,7 @@ pub(crate) struct CheckpointBranch {
     /// Token ceiling of the branch
     #[arg(long, group = "budget", value_name = "COUNT", value_parser = count)]
     pub(crate) budget_tokens: Option<u64>,
-    /// Most model turns the branch may take
+    /// Maximum number of model turns of the branch
     #[arg(long, group = "budget", value_name = "COUNT", value_parser = count)]
     pub(crate) budget_steps: Option<u64>,
 }

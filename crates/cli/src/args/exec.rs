@@ -25,16 +25,16 @@ pub(crate) struct Exec {
     /// Cost ceiling of each sub-agent (default: what is left)
     #[arg(long, value_name = "USD")]
     pub(crate) child_budget_usd: Option<Usd>,
-    /// Most tokens, input and output together
+    /// Maximum number of tokens, input and output together
     #[arg(long, value_name = "COUNT", value_parser = count)]
     pub(crate) tokens: Option<u64>,
-    /// Most model calls
+    /// Maximum number of model calls
     #[arg(long, value_name = "COUNT", value_parser = count)]
     pub(crate) steps: Option<u64>,
     /// Stop the program after this time; waiting at a ceiling does not count
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<TimeSpan>,
-    /// Most model calls at the same time
+    /// Maximum number of model calls at the same time
     #[arg(long, value_name = "COUNT", value_parser = run_values::parallel_calls)]
     pub(crate) max_parallel: Option<u32>,
     /// Models that may be called, separated by commas; a name may end in `*` (default: all)

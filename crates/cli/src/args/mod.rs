@@ -124,13 +124,13 @@ pub(crate) enum Command {
     /// API.
     ///
     /// Its model calls go through a gateway on this machine, which holds the most each call can cost before sending it.
-    /// At a ceiling everything waits until `spinney budget` raises it.
+    /// At a ceiling, everything waits until `spinney budget` raises it.
     #[command(after_help = help::EXEC)]
     Exec(Box<Exec>),
     /// The process between `exec` and its program.
     #[command(name = inside::GUARD, hide = true)]
     ExecGuard(ExecGuard),
-    /// Check a tree file: every error, what the tree looks like, and the most it can spend
+    /// Check a tree file: show every error, what the tree looks like, and the most it can spend
     #[command(after_help = help::CHECK)]
     Check(Check),
     /// Write a small tree file and its script to start from; runs without an account
@@ -196,7 +196,7 @@ pub(crate) enum Command {
     /// Raise the ceilings of a tree
     #[command(after_help = help::BUDGET)]
     Budget(Budget),
-    /// Make, list and branch from checkpoints
+    /// Make, list, restore and clean checkpoints, and branch from them
     #[command(subcommand, after_help = help::CHECKPOINT)]
     Checkpoint(Checkpoint),
     /// List models with their context sizes and prices

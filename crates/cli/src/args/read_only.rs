@@ -1,4 +1,4 @@
-//! The command line of commands that only look.
+//! The command line of commands that only read.
 
 use std::path::PathBuf;
 
@@ -108,7 +108,7 @@ pub(crate) enum FilesCommand {
 pub(crate) struct FilesCat {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// The file, as `files` lists it: AGENT/outputs/NAME, or any unique end of that
+    /// The file, as `files` lists it: AGENT/outputs/NAME, or any unique suffix of it
     pub(crate) file: String,
 }
 

@@ -72,15 +72,15 @@ pub(crate) const fn scripts(allow_outside: bool) -> Scripts {
     if allow_outside { Scripts::Anywhere } else { Scripts::Below { allow: "use --allow-outside" } }
 }
 
-/// Where the keys of a tree may go.
+/// Where the keys of a tree may go, and what its tools may connect to.
 #[derive(Debug, Group)]
 pub(crate) struct HostOptions {
-    /// Allow the file to send its variables to this host; may be repeated
+    /// Allow the file to send its keys and variables to this host, and its tools to connect to it; may be repeated
     #[arg(long, value_name = "HOST")]
     pub(crate) allow_host: Vec<AllowedHost>,
 }
 
-/// What commands of agents may do beyond a whole box.
+/// What the user allows a file beyond a full box.
 #[derive(Debug, Group)]
 pub(crate) struct BoxOptions {
     /// Allow what the file asks for beyond a full box: signals, none, env:NAME, copy:PATH, read:PATH or write:PATH; may be repeated

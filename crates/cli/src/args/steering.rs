@@ -225,7 +225,8 @@ pub(crate) struct Budget {
 pub(crate) struct Rm {
     #[command(flatten)]
     pub(crate) tree: TreeArg,
-    /// Remove it even if it has not ended or has branches; branches keep the shared part and are notified
+    /// Remove it even if it has not ended, has branches (they keep the shared part and are notified) or has changes that
+    /// could not be saved
     #[arg(long)]
     pub(crate) force: bool,
 }

@@ -528,7 +528,7 @@ fn l32_an_unknown_key_is_refused_with_its_place() {
     spinney: config.yaml:11:5: unknown key `subagent`: did you mean `subagents`?
     spinney: config.yaml:11:5: unknown key `subagent_allowed_models`: here that is `subagent_models`
     spinney: config.yaml:11:5: unknown key `approval`: did you mean `approvals`?
-    spinney: config.yaml:11:24: unknown word `maybe`: known words: allow, ask, deny
+    spinney: config.yaml:11:24: unknown value `maybe`: known values: allow, ask, deny
     spinney: config.yaml:11:23: unknown tool `lok`: did you mean `look`?
     spinney: config.yaml:11:23: unknown model `quick`: known models: fast, slow
     spinney: config.yaml:11:17: unknown agent `nobody`: known agents: lead, helper

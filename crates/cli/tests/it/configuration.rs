@@ -315,7 +315,7 @@ fn what_cannot_be_set_is_an_error_and_changes_nothing() {
     $ config set budget.timeout 0
     spinney: cannot set `budget.timeout`: a time of `0` is out of bounds: write at least 1ms and at most 365d
     $ config set on_low downgrade
-    spinney: cannot set `on_low`: unknown word `downgrade`: known words: halt, shrink
+    spinney: cannot set `on_low`: unknown value `downgrade`: known values: halt, shrink
     $ config set allow_hosts a.b
     spinney: cannot set `allow_hosts`: it is a list: use `config add` and `config remove`
     $ config set prices 1,2
@@ -449,7 +449,7 @@ fn changes_at_the_same_time_do_not_undo_each_other() {
     assert_eq!(found, hosts);
 }
 
-/// Without a home folder there is no configuration, which is no error; only changing it is.
+/// Without a home folder there is no configuration, which is not an error; only changing it is.
 #[test]
 fn without_a_home_folder_nothing_is_configured() {
     let stage = TestFolder::stranger();

@@ -125,7 +125,7 @@ fn g26_a_person_allows_a_host_and_that_survives_a_kill() {
         format!(
             "lead asks: May `lead` connect to `127.0.0.1:{port}` and call `fetch` with this? Answer yes, or say why not."
         ),
-        format!("!! `127.0.0.1:{port}` IS AN ADDRESS, WHICH IS REACHED ALSO IF IT IS PRIVATE"),
+        format!("!! `127.0.0.1:{port}` IS THIS MACHINE"),
         format!(
             "`always for this agent` or `always for this tree` allows calls of `fetch` to connect to `127.0.0.1:{port}`, from now on\n"
         ),
@@ -221,7 +221,8 @@ fn x6_check_names_a_parent_that_may_not_ask() {
     let stage = TestFolder::new();
     let tree = stage.tree("spawn_agent", "rules: [ { say: done } ]\n");
     let text = fs::read_to_string(&tree).unwrap();
-    fs::write(&tree, text + &format!("  reader: {{ model: fast, tools: []{ASK} }}\n")).unwrap();
+    let reader = format!("entry: lead\n{text}  reader: {{ model: fast, tools: []{ASK} }}\n");
+    fs::write(&tree, reader).unwrap();
     let checked = stage.spinney(&["check", &tree]);
     let said = "`reader` can never be started: `lead` may not ask for hosts";
     assert!(format!("{}{}", checked.out, checked.err).contains(said), "{} {}", checked.out, checked.err);

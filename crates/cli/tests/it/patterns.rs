@@ -101,7 +101,7 @@ fn s6_the_next_agent_is_chosen_by_a_result() {
     }
 }
 
-/// S7 (the example): somebody watches, leaves and comes back, and has every line once. The tree does not wait for them.
+/// S7 (the example): a person watches, leaves and comes back, and has every line once. The tree does not wait for them.
 #[test]
 fn s7_the_example_continues_while_its_watcher_is_away() {
     let stage = TestFolder::new();

@@ -177,7 +177,7 @@ fn a_file_that_cannot_be_read_is_an_error_that_names_it() {
     spinney: [folder]/spinney.yaml:1:1: unknown key `buget`: did you mean `budget`?
     spinney: [folder]/spinney.yaml:1:21: `budget.cost_usd`: `a lot` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals
     spinney: [folder]/spinney.yaml:1:9: `budget`: expected the keys of a default budget, found a list
-    spinney: [folder]/spinney.yaml:1:9: `on_low`: unknown word `downgrade`: known words: halt, shrink
+    spinney: [folder]/spinney.yaml:1:9: `on_low`: unknown value `downgrade`: known values: halt, shrink
     spinney: [folder]/spinney.yaml:1:1: unknown key `name`: known keys: budget, on_low, templates, allow_hosts, allow_field, allow_box, prices, notify, env_files
     spinney: [folder]/spinney.yaml:1:9: unclosed bracket '{'
     spinney: [folder]/spinney.yaml:2:1: duplicate key `a`: delete one of them

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use spinney_kernel::definition::{CommandTemplate, OnLost, ToolSpec};
+use spinney_kernel::definition::{CommandTemplate, HostRequests, OnLost, ToolSpec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
@@ -32,7 +32,7 @@ pub(super) struct CommandTool {
 }
 
 impl CommandToolSpec {
-    /// The command of a call. It reads all arguments as JSON from its standard input, too.
+    /// The command of a call. It can also read all arguments as JSON from its standard input.
     fn command(&self, arguments: &str, begin: Option<&Path>) -> Result<BoxedCommand, String> {
         let map: Map<String, Value> = match arguments.trim() {
             "" => Map::new(),
@@ -66,7 +66,8 @@ impl Tool for CommandTool {
         let (commands, spec) = (self.commands.clone(), self.spec.clone());
         Box::pin(async move {
             let arguments = attempt.args.clone();
-            Ok(commands.run(attempt, |_, begin| spec.command(&arguments, begin)).await)
+            let command = |_: &Path, begin: Option<&Path>| spec.command(&arguments, begin);
+            Ok(commands.run(attempt, HostRequests::Refused, command).await)
         })
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn confinement(
     confinement.folders = granted.cloned().collect();
     let FolderCovers { hidden, read_only, reserved } = covers;
     (confinement.hidden, confinement.read_only, confinement.reserved) = (hidden, read_only, reserved);
-    confinement.network = network(&rights.network);
+    confinement.network = asked_network(network(&rights.network), rights.host_requests);
     confinement.limits = limits(spec);
     confinement.tier = tier;
     confinement.weaknesses = weaknesses(spec.walls);
@@ -46,7 +46,12 @@ pub(super) fn confinement(
 
 /// What boxes of an agent may be connected to at most: one that may ask for hosts may be allowed some.
 pub(super) fn network_at_most(caps: &Caps) -> BoxNetwork {
-    match (network(&caps.network), caps.host_requests) {
+    asked_network(network(&caps.network), caps.host_requests)
+}
+
+/// One that may ask for hosts reads what it was refused, and so what to ask for.
+fn asked_network(granted: BoxNetwork, requests: HostRequests) -> BoxNetwork {
+    match (granted, requests) {
         (BoxNetwork::None, HostRequests::Ask) => BoxNetwork::Proxied { localhost: LocalhostMeaning::Box },
         (network, HostRequests::Ask | HostRequests::Refused) => network,
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use spinney_kernel::definition::{OnLost, OutputLimits, RUN_COMMAND, ToolSpec, ToolSubject};
+use spinney_kernel::definition::{HostRequests, OnLost, OutputLimits, RUN_COMMAND, ToolSpec, ToolSubject};
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{OutputWatchers, Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::port::{AgentFolder, Pending, Rights};
@@ -177,17 +177,20 @@ impl Commands {
     }
 
     /// Runs what `command` says of the agent's own folder and of where its commands begin, if that is elsewhere.
+    /// `requests` is whether a call of this tool can name hosts to ask for.
     pub(super) async fn run(
         &self,
         attempt: ToolAttempt,
+        requests: HostRequests,
         command: impl FnOnce(&Path, Option<&Path>) -> Result<BoxedCommand, String>,
     ) -> ToolAnswer {
-        self.try_run(attempt, command).await.unwrap_or_else(|why| not_started(&why))
+        self.try_run(attempt, requests, command).await.unwrap_or_else(|why| not_started(&why))
     }
 
     async fn try_run(
         &self,
         attempt: ToolAttempt,
+        requests: HostRequests,
         command: impl FnOnce(&Path, Option<&Path>) -> Result<BoxedCommand, String>,
     ) -> Result<ToolAnswer, String> {
         let folder = attempt.workspace.as_ref();
@@ -238,7 +241,7 @@ impl Commands {
         if let Some(changed) = changed {
             answer.text = format!("{changed}\n{}", answer.text);
         }
-        answer.text += &refused_connections(&log, attempt.rights.host_requests);
+        answer.text += &refused_connections(&log, requests);
         if let Some(note) = note.flatten() {
             answer.text = format!("{note}\n{}", answer.text);
         }
@@ -394,13 +397,14 @@ impl Tool for RunCommand {
         let commands = self.0.clone();
         Box::pin(async move {
             let (args, rights) = (attempt.args.clone(), attempt.rights.clone());
+            let requests = rights.host_requests;
             let command = |scratch: &Path, begin: Option<&Path>| {
                 let written: Args = serde_json::from_str(&args)
                     .map_err(|error| format!("`{RUN_COMMAND}` cannot be called like this: {error}"))?;
                 check_hosts(&args, &rights)?;
                 written.command(scratch, begin)
             };
-            Ok(commands.run(attempt, command).await)
+            Ok(commands.run(attempt, requests, command).await)
         })
     }
 }

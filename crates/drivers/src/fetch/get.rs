@@ -1,5 +1,5 @@
-//! One GET, with redirects that are each checked like the first address. What was checked is what is connected to: the
-//! client gets the addresses and asks nobody else.
+//! One GET, with redirects that are each checked like the first address. The connection goes to what was
+//! checked: the client gets the addresses and resolves nothing itself.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -62,12 +62,10 @@ async fn follow(
                 return Err(said);
             }
         };
-        open.address = addresses.first().copied();
         let addresses: Vec<SocketAddr> =
             addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect();
         let client = client(&url, addresses).await?;
         let request = client.get(url.clone()).header(ACCEPT, ACCEPTED).header(ACCEPT_ENCODING, "identity");
-        open.sent(request_bytes(&url));
         let mut response = match request.send().await {
             Ok(response) => response,
             Err(error) => {
@@ -78,6 +76,8 @@ async fn follow(
                 return Err(said);
             }
         };
+        open.address = response.remote_addr().map(|address| address.ip());
+        open.sent(request_bytes(&url));
         open.close();
         if let Some(next) = redirect(&response, &url)? {
             url = next;

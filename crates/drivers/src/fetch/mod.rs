@@ -1,5 +1,5 @@
-//! `fetch`: an agent reads a page of the web, from a host that it was granted (decision 0066). It runs in this process and
-//! sends nothing of ours along: no keys, no cookies.
+//! `fetch`: an agent reads a web page from a host that it was granted (decision 0066). It runs in this process and sends
+//! nothing of ours along: no keys, no cookies.
 
 mod get;
 mod image;

@@ -34,6 +34,8 @@ const BLOCKS: [&str; 26] = [
     "ul",
     "html",
 ];
+/// Line breaks in a row that a page may have outside of `pre`.
+const BREAKS_MAX: usize = 3;
 const LINK_BYTES_MAX: usize = 500;
 const ENTITY_BYTES_MAX: usize = 12;
 
@@ -86,6 +88,11 @@ impl Page<'_> {
         }
     }
 
+    /// How many line breaks are at the end, of so many at most.
+    fn newlines(&self, most: usize) -> usize {
+        self.text.bytes().rev().take(most).take_while(|byte| *byte == b'\n').count()
+    }
+
     /// Begins a line, after so many empty ones.
     fn lines(&mut self, empty: usize) {
         while self.text.ends_with(' ') {
@@ -94,7 +101,8 @@ impl Page<'_> {
         if self.text.is_empty() {
             return;
         }
-        let there = self.text.len() - self.text.trim_end_matches('\n').len();
+        // As many as count: a page could have any number of them, again and again.
+        let there = self.newlines(empty + 1);
         for _ in there..=empty {
             self.text.push('\n');
         }
@@ -102,7 +110,7 @@ impl Page<'_> {
 
     fn tag(&mut self, tag: &Tag) {
         match (tag.name.as_str(), tag.is_end) {
-            ("br", _) => self.text.push('\n'),
+            ("br", _) if self.newlines(BREAKS_MAX) < BREAKS_MAX => self.text.push('\n'),
             ("a", is_end) => {
                 self.end_link();
                 if !is_end {
@@ -318,6 +326,14 @@ mod tests {
             text(page),
             "Oaks & elms\n\n# Oaks\n\nAn oak is a tree (https://a.org/tree?x=1&y=2).\nIt is old.\n\n- leaves\n- acorns\n\n1 | 2 |\n\na  b\n c\n\nno link 1 < 2 \u{20ac} \u{20ac} &unknown; end"
         );
+    }
+
+    /// The second page takes an hour if each paragraph looks at all line breaks before it.
+    #[test]
+    fn line_breaks_without_end_are_read_in_linear_time() {
+        assert_eq!(text(&format!("a{}b", "<br>".repeat(100_000))), "a\n\n\nb");
+        let page = format!("a<pre>{}</pre>{}b", "\n".repeat(4_000_000), "<p>".repeat(200_000));
+        assert!(text(&page).ends_with("\nb"));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub(super) fn lines(regex: &Regex, text: &[u8], most: usize) -> Vec<Line> {
     while found.len() < most && at < text.len() {
         let Some(one) = regex.find_at(text, at) else { break };
         let start = memrchr(b'\n', &text[..one.start()]).map_or(0, |end| end + 1);
-        // Behind the last line break is no line.
+        // There is no line after the last line break.
         if start == text.len() {
             break;
         }

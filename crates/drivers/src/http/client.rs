@@ -58,7 +58,7 @@ impl HttpClient {
     /// Posts a body and gives the body of the answer, as it comes. Dropping the future or the body ends the call.
     ///
     /// # Errors
-    /// If there is no answer in time, or one that is no success: its error is read and named.
+    /// If there is no answer in time, or one that is not a success: its error is read and named.
     pub async fn post(&self, post: HttpPost) -> Result<HttpBody, WireFault> {
         let (url, headers) = (post.address()?, post.header_map()?);
         let faults = FaultReader::new(post.secrets);

@@ -1,5 +1,5 @@
 //! Which addresses are those of the public internet. Everything else belongs to this machine, to its networks or to
-//! whoever runs it, and is connected to only where a rule names the very address.
+//! their operators, and is connected to only if a rule names that very address.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

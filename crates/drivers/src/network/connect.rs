@@ -1,4 +1,4 @@
-//! One connection of an agent: its rules, then the name, then each address. What was checked is what is connected to.
+//! One connection of an agent: its rules, then the name, then each address. It goes to the address that was checked.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

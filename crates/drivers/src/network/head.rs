@@ -44,7 +44,7 @@ pub(super) async fn read_head(
             let rest = head.split_off(searched + at + 4);
             return Ok(Ok((head, rest)));
         }
-        // Whoever ends lines like this would wait for ever.
+        // A client that ends lines like this would wait forever.
         if head[searched..].windows(2).any(|end| end == b"\n\n") {
             return Ok(Err(bad("lines end with CR and LF")));
         }

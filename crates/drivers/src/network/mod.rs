@@ -1,6 +1,6 @@
 //! The network of agents: connections to the hosts of their rules and to nothing else (decision 0066). What a rule covers
-//! is decided by its text; in here names are resolved, addresses are checked, and the address that was checked is the one
-//! that is connected to. Every way out passes through [`Connector::connect`].
+//! is decided by its text; here names are resolved, addresses are checked, and the connection goes to the address that
+//! was checked. Every way out passes through [`Connector::connect`].
 
 mod addresses;
 mod connect;

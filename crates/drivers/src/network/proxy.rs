@@ -1,5 +1,5 @@
-//! The proxy of one call: what its box connects to passes through here. It speaks `CONNECT` and plain HTTP/1.1, one request
-//! for each connection, and answers what it refuses with the reason.
+//! The proxy of one call: every connection of its box passes through here. It speaks `CONNECT` and plain HTTP/1.1, one
+//! request for each connection, and answers what it refuses with the reason.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -43,8 +43,8 @@ impl Proxy {
         Self { connector, log }
     }
 
-    /// Does some work, and serves everything that connects to a socket meanwhile. With the work every connection has
-    /// ended, and is in the log. A socket that does not come is as one to which nothing connects.
+    /// Does some work, and serves everything that connects to a socket meanwhile. When the work has ended, every
+    /// connection has ended and is in the log. A socket that never comes is like one to which nothing connects.
     pub async fn serve_during<T>(
         &self,
         listener: impl Future<Output = io::Result<Option<TcpListener>>>,
@@ -231,7 +231,7 @@ async fn first_bytes(
             timeout(HEAD_TIMEOUT, read).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??
         };
         if read == 0 {
-            // Nothing follows what has come: a line without its end is no request, and half a hello asks for nothing.
+            // Nothing follows what has come: a line without its end is not a request, and half a hello asks for nothing.
             return Ok(Ok(first));
         }
         first.extend_from_slice(&buffer[..read]);
@@ -241,7 +241,7 @@ async fn first_bytes(
     }
 }
 
-/// One request and its answer. Its connection ends with it, so what a client sends after it reaches nothing.
+/// One request and its answer. Its connection ends with it, so what a client sends after it goes nowhere.
 async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
     client: &mut S,
     server: &mut TcpStream,

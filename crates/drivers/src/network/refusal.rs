@@ -17,7 +17,7 @@ pub enum ConnectRefusal {
     )]
     NotGranted { host: RemoteHost, port: u16, granted: Network },
     #[error(
-        "the connection to {host}:{port} was refused: the name leads to {address}, {kind}, which only a rule for that address can grant"
+        "the connection to {host}:{port} was refused: the name resolves to {address}, {kind}, which only a rule for that address can grant"
     )]
     Address { host: RemoteHost, port: u16, address: IpAddr, kind: AddressKind },
     #[error(
@@ -30,7 +30,7 @@ pub enum ConnectRefusal {
     TlsName { host: RemoteHost, port: u16, problem: String },
     #[error("{host} cannot be resolved: {problem}")]
     Unresolved { host: RemoteHost, problem: String },
-    #[error("{host}:{port} cannot be connected to: {problem}")]
+    #[error("cannot connect to {host}:{port}: {problem}")]
     Unreachable { host: RemoteHost, port: u16, problem: String },
 }
 

@@ -1,11 +1,11 @@
-//! Bytes from one side of a connection to the other, counted, with one small buffer for each way.
+//! Bytes from one side of a connection to the other, counted, with one small buffer in each direction.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// What each way of a connection keeps in memory.
+/// What each direction of a connection keeps in memory.
 pub(super) const BUFFER_BYTES: usize = 32 << 10;
 
 /// Copies until the end, and tells the other side of the end.

@@ -54,7 +54,7 @@ impl FirstBytes {
 /// Whether bytes that are not TLS are HTTP. Servers skip empty lines before a request and pass on methods that they do
 /// not know, so a first line that could be one of a request is read to its end.
 fn unencrypted(bytes: &[u8]) -> FirstBytes {
-    let line = &bytes[bytes.iter().take_while(|byte| b"\r\n\t ".contains(byte)).count()..];
+    let line = &bytes[bytes.iter().take_while(|byte| is_space(**byte)).count()..];
     if METHODS.iter().any(|method| line.starts_with(method)) {
         return FirstBytes::PlainHttp;
     }
@@ -63,7 +63,7 @@ fn unencrypted(bytes: &[u8]) -> FirstBytes {
     match line.get(token) {
         // It may become one.
         None => {}
-        Some(b' ' | b'\t') if token > 0 => match end {
+        Some(byte) if token > 0 && is_space(*byte) && *byte != b'\n' => match end {
             Some(end) if is_request_line(&line[..end]) => return FirstBytes::PlainHttp,
             Some(_) => return FirstBytes::Other,
             None => {}
@@ -75,6 +75,11 @@ fn unencrypted(bytes: &[u8]) -> FirstBytes {
     } else {
         FirstBytes::Broken("its first line is too long")
     }
+}
+
+/// Everything that some server takes for white space, in Latin-1.
+const fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | 0x1c..=b' ' | 0x85 | 0xa0)
 }
 
 /// Whether a line with a word at its beginning names a version of HTTP.
@@ -257,6 +262,12 @@ mod tests {
             (b"\r\nGET / HTTP/1.1\r\n", FirstBytes::PlainHttp),
             (b" GET / HTTP/1.1\r\n", FirstBytes::PlainHttp),
             (b"\n\nget / HTTP/1.1\r\n", FirstBytes::PlainHttp),
+            // What servers take for white space.
+            (b"\x0bGET / HTTP/1.1\r\n", FirstBytes::PlainHttp),
+            (b"\x0c\x1cGET / HTTP/1.1\r\n", FirstBytes::PlainHttp),
+            (b"\x85\xa0GET / HTTP/1.1\r\n", FirstBytes::PlainHttp),
+            (b"GET\x0c/ HTTP/1.1\r\n", FirstBytes::PlainHttp),
+            (b"GET\xa0/ HTTP/1.1\r\n", FirstBytes::PlainHttp),
             (b"PROPFIND / HTTP/1.1\r\n", FirstBytes::PlainHttp),
             (b"PROPFIND", FirstBytes::Incomplete),
             (b"PROPFIND /a", FirstBytes::Incomplete),

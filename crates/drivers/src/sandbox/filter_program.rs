@@ -1,5 +1,6 @@
-//! A filter of system calls as the kernel runs it: classic BPF that finds the number of a call by halves. For each new filter
-//! the kernel walks it once for every call that exists, so a row of comparisons would cost as much as starting a program.
+//! A filter of system calls as the kernel runs it: classic BPF that finds the number of a call by binary search. For each
+//! new filter the kernel walks it once for every call that exists, so a row of comparisons would cost as much as starting
+//! a program.
 
 use std::collections::BTreeMap;
 

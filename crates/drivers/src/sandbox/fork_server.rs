@@ -1,6 +1,6 @@
-//! The process that guards are forks of (decision 0069). To start a program again costs more than everything else of a box,
-//! so this program is started once, and forks when a guard is needed. It reads no order and opens nothing: the descriptors
-//! of a call go to the fork and are closed here, so nothing of one call reaches the next.
+//! The process that guards are forked from (decision 0069). Starting a program again costs more than everything else of a
+//! box, so this program is started once, and forks when a guard is needed. It reads no order and opens nothing: the
+//! descriptors of a call go to the fork and are closed here, so nothing of one call reaches the next.
 
 use std::ffi::OsString;
 use std::io;
@@ -13,10 +13,10 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::process::{Pid, setsid};
+use rustix::process::{Pid, WaitOptions, setsid, wait};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use tokio::process::{Child, Command};
-use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::calls::{ForkedWithHandle, collect_children, exit_now, forget_children, fork_with_handle};
@@ -24,7 +24,7 @@ use super::descriptors::{receive, send};
 use super::entry::HELPER_NAME;
 use super::watch::watch;
 
-/// It ends when no guard was needed for so long; this is looked at as often.
+/// It ends when no guard was needed for this long, which is checked this often.
 const IDLE: Duration = Duration::from_secs(60);
 /// A fork takes less than a millisecond.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,7 +50,9 @@ struct Running {
     requests: OwnedFd,
     /// How many guards it was asked for.
     asked: u64,
-    /// It ends when it has nothing to hear any more, and is collected then.
+    /// Ends the process when it is not needed any more.
+    timer: JoinSet<()>,
+    /// It ends when it has nothing to hear any more and its guards have ended, and is collected then.
     _process: Child,
 }
 
@@ -62,32 +64,38 @@ impl ForkServer {
     /// Starts a guard with these as its standard input, output and error.
     pub(super) fn start_guard(&self, streams: [BorrowedFd<'_>; 3]) -> io::Result<StartedGuard> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = running.as_mut() {
-            server.asked += 1;
-            if server.ask(&streams).is_ok() {
-                return server.answer();
-            }
+        let is_heard = running.as_mut().is_some_and(|server| server.ask(&streams).is_ok());
+        if !is_heard {
+            // There is none, or it was killed.
+            let server = running.insert(self.start()?);
+            server.timer.spawn(end_when_idle(Arc::downgrade(&self.running)));
+            server.ask(&streams)?;
         }
-        // There is none, or it was killed.
-        let server = running.insert(self.start()?);
-        Handle::current().spawn(end_when_idle(Arc::downgrade(&self.running)));
-        server.ask(&streams)?;
-        server.answer()
+        let answer =
+            running.as_ref().map_or_else(|| Err(io::ErrorKind::NotConnected.into()), Running::answer);
+        if answer.is_err() {
+            // It may answer yet, and the next call would take that for its own.
+            *running = None;
+        }
+        answer
     }
 
     fn start(&self) -> io::Result<Running> {
         let flags = SocketFlags::CLOEXEC;
         let (requests, from) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        set_socket_timeout(&requests, Timeout::Recv, Some(ANSWER_TIMEOUT))?;
+        for direction in [Timeout::Recv, Timeout::Send] {
+            set_socket_timeout(&requests, direction, Some(ANSWER_TIMEOUT))?;
+        }
         let mut helper = Command::new(&self.helper);
         helper.arg0(HELPER_NAME).args(&self.mark).env_clear().current_dir("/");
         helper.stdin(Stdio::from(from)).stdout(Stdio::null()).stderr(Stdio::null());
-        Ok(Running { requests, asked: 1, _process: helper.spawn()? })
+        Ok(Running { requests, asked: 0, timer: JoinSet::new(), _process: helper.spawn()? })
     }
 }
 
 impl Running {
-    fn ask(&self, streams: &[BorrowedFd<'_>; 3]) -> Result<(), Errno> {
+    fn ask(&mut self, streams: &[BorrowedFd<'_>; 3]) -> Result<(), Errno> {
+        self.asked += 1;
         send(self.requests.as_fd(), &[0], streams)
     }
 
@@ -129,7 +137,7 @@ pub(super) fn serve() -> io::Result<()> {
     loop {
         let (bytes, streams) = received(requests.as_fd(), &mut [0])?;
         if bytes == 0 {
-            return Ok(());
+            return wait_for_guards();
         }
         let answered = match fork_with_handle() {
             Ok(ForkedWithHandle::Child) => {
@@ -145,7 +153,22 @@ pub(super) fn serve() -> io::Result<()> {
                 send(requests.as_fd(), &(-errno).to_le_bytes(), &[])
             }
         };
-        answered?;
+        if answered.is_err() {
+            // The call was given up.
+            return wait_for_guards();
+        }
+    }
+}
+
+/// Returns when the last guard has ended. Children that are forgotten end this wait only then. Without a parent they would
+/// be left to process 1, which collects them in most systems, and in few containers.
+fn wait_for_guards() -> io::Result<()> {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Err(Errno::CHILD) => return Ok(()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 

@@ -7,10 +7,11 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
     Gid, Pid, Resource, Rlimit, Signal, Uid, WaitOptions, getpid, getrlimit, kill_process_group,
-    set_child_subreaper, wait,
+    set_child_subreaper, set_parent_process_death_signal, wait,
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
@@ -83,6 +84,7 @@ fn make_and_follow(given: &Inside<'_>, network: Option<OwnedFd>) -> Result<BoxRe
         if let Some(network) = network {
             hand_out_listener(&network).during(BoxStep::Proxy)?;
         }
+        end_with_guard(guard).during(BoxStep::Session)?;
     } else {
         set_child_subreaper(Some(getpid())).during(BoxStep::Order)?;
     }
@@ -112,6 +114,18 @@ fn make_and_follow(given: &Inside<'_>, network: Option<OwnedFd>) -> Result<BoxRe
     release().during(BoxStep::Session)?;
     let status = follow(command, guard, &children).during(BoxStep::Session)?;
     Ok(BoxReport::Ended { status, reason: Reason::Command, usage: BoxUsage::default() })
+}
+
+/// The kernel ends this process, and its namespace with it, when the guard ends. `follow` notices that as well, but only
+/// after the command is executed, which may wait for a slow disk.
+fn end_with_guard(guard: &OwnedFd) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    let mut gone = [PollFd::new(guard, PollFlags::IN)];
+    // It may have ended before that.
+    match poll(&mut gone, Some(&Timespec::default()))? {
+        0 => Ok(()),
+        _ => Err(io::ErrorKind::BrokenPipe.into()),
+    }
 }
 
 /// Waits for the end of the command, or of the guard, and kills the command's group at once. While the group has a member,

@@ -198,9 +198,10 @@ impl BoxLauncher {
         let (network, boxes) = if has_proxy { Some(network::channel()?) } else { None }.unzip();
         let descriptors: Vec<_> =
             [order.as_fd(), stdin.as_fd()].into_iter().chain(boxes.as_ref().map(OwnedFd::as_fd)).collect();
-        descriptors::send(control.as_fd(), &[0], &descriptors).map_err(io::Error::from)?;
         let listener = network.map(BoxListener::new).transpose()?;
         let guard = self.guards.start_guard([guards.as_fd(), stdout_to.as_fd(), stderr_to.as_fd()])?;
+        // A guard that nobody waits for gets no order and runs nothing, so an error up to here means that nothing ran.
+        descriptors::send(control.as_fd(), &[0], &descriptors).map_err(io::Error::from)?;
         let streams = BoxStreams { stdin: stdin_from, stdout: stdout.into(), stderr: stderr.into() };
         BoxedRun::new(guard, control, streams, (tier, listener), command)
     }

@@ -1,6 +1,6 @@
-//! Names that must not come to be in a folder that a box may write. Nothing of the kernel refuses a name, but a name that is
-//! taken cannot be made: while the box runs, an empty folder has it, which is read-only in the box. The guard makes it
-//! before the box and removes it when nothing of the box is left.
+//! Names that must not be created in a folder that a box may write. The kernel cannot refuse a name, but a name that
+//! exists cannot be created: while the box runs, an empty folder has it, which is read-only in the box. The guard makes
+//! it before the box and removes it when nothing of the box is left.
 //!
 //! Boxes of other agents may reserve the same names at the same time, also from other processes. Each has a shared lock on
 //! the folder, and the last one removes the names. A guard that is killed leaves empty folders, which the next box

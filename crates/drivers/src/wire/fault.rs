@@ -25,7 +25,7 @@ pub struct WireFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireFaultKind {
     RateLimit,
-    /// The provider is busy, for everybody.
+    /// The provider is busy, for everyone.
     Overload,
     /// The provider failed.
     Server,

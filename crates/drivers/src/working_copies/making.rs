@@ -29,7 +29,7 @@ pub enum NoCopy {
     Repository(#[from] RepositoryError),
     #[error("its folder cannot be used")]
     Folder(#[from] io::Error),
-    #[error("the path of its folder has characters that git does not take")]
+    #[error("the path of its folder has characters that git does not accept")]
     Path,
 }
 

@@ -33,7 +33,7 @@ impl FileMark {
 #[derive(Debug, Default)]
 pub(crate) struct LeftOutputs {
     pub(crate) files: Vec<WrittenFile>,
-    /// What is no plain file, or has a name that no output may have. The journal does not have it.
+    /// What is not a plain file, or has a name that no output may have. The journal does not have it.
     pub(crate) unkept: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ fn left(agent: &Dir, before: &OutputMarks, limits: OutputLimits) -> Result<LeftO
 /// Takes a path, the folder that it is in, its name there, and what is known of it.
 type Visit<'v> = dyn FnMut(String, &Dir, &str, &Metadata) -> Result<(), Stopped> + 'v;
 
-/// Everything in a folder that is no folder, in name order. It was counted before, so that it is bounded.
+/// Everything in a folder that is not a folder, in name order. It was counted before, so that it is bounded.
 fn walk(folder: &Dir, above: &str, visit: &mut Visit<'_>) -> Result<(), Stopped> {
     let mut names: Vec<String> = Vec::new();
     for entry in folder.entries()? {
@@ -110,7 +110,7 @@ fn walk(folder: &Dir, above: &str, visit: &mut Visit<'_>) -> Result<(), Stopped>
     for name in names {
         let path = format!("{above}{name}");
         match folder.symlink_metadata(&name) {
-            // Its name is no text, or it was removed meanwhile.
+            // Its name is not text, or it was removed meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
             Ok(found) if found.is_dir() => {

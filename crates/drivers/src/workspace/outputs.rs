@@ -108,8 +108,8 @@ impl From<io::Error> for NotRemoved {
     }
 }
 
-/// Removes a plain file, and the folders that are empty without it: whoever fills the folder from the journal makes none
-/// that are empty.
+/// Removes a plain file, and the folders that are empty without it: filling a folder from the journal creates no empty
+/// ones.
 pub(super) fn remove(agent: &Dir, path: &OutputPath, sync: Sync) -> Result<(), NotRemoved> {
     let (folders, file) = split(path);
     let mut opened = vec![folder::open(agent, OUTPUTS)?];
@@ -138,8 +138,8 @@ pub(super) fn remove(agent: &Dir, path: &OutputPath, sync: Sync) -> Result<(), N
     Ok(())
 }
 
-/// Removes what the agent removed, in a folder that may be an older copy. What is no plain file stays: no tool put it
-/// there.
+/// Removes what the agent removed, in a folder that may be an older copy. Anything but a plain file stays: no tool put
+/// it there.
 pub(super) fn clear(agent: &Dir, path: &OutputPath) -> io::Result<()> {
     match remove(agent, path, Sync::No) {
         Ok(()) | Err(NotRemoved::NotPlain) => Ok(()),

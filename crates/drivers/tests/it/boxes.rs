@@ -211,15 +211,37 @@ async fn a_fork_server_ends_with_its_launcher() {
     assert!(held.have_ended());
 }
 
+/// It waits for the commands that run: nothing else might collect their guards.
 #[tokio::test]
-async fn a_fork_server_that_is_not_needed_ends() {
+async fn a_fork_server_that_is_not_needed_ends_after_its_guards() {
     let (launcher, home) = (launcher().await, folder());
+    let forever = shell("sleep 86400");
+    let mut running = launcher.start(&confinement(BoxTierChoice::Best, home.path()), &forever).unwrap();
     let server = fork_server(&launcher, home.path()).await;
     let held = HeldProcesses::new(&[server]);
     tokio::time::pause();
     tokio::time::sleep(Duration::from_secs(121)).await;
     tokio::time::resume();
+    assert_ne!(fork_server(&launcher, home.path()).await, server);
+    assert_eq!(Some(server), parent(running.guard_pid()));
+    running.cancel();
+    assert_eq!(running.finish(&mut |_, _| ()).await.unwrap().exit, BoxedExit::Cancelled);
     assert!(held.have_ended());
+}
+
+/// One that answers too late is replaced: what it starts then runs nothing, and is not taken for the guard of another call.
+#[tokio::test]
+async fn a_fork_server_that_does_not_answer_starts_nothing() {
+    let (launcher, home) = (launcher().await, folder());
+    let server = fork_server(&launcher, home.path()).await;
+    let held = HeldProcesses::new(&[server]);
+    let send = |signal| kill_process(Pid::from_raw(server.cast_signed()).unwrap(), signal).unwrap();
+    send(Signal::STOP);
+    let made = launcher.start(&confinement(BoxTierChoice::Best, home.path()), &shell("touch made"));
+    assert!(matches!(made, Err(BoxRefusal::Io(_))), "{made:?}");
+    send(Signal::CONT);
+    assert!(held.have_ended());
+    assert!(!home.path().join("made").exists());
     assert_ne!(fork_server(&launcher, home.path()).await, server);
 }
 

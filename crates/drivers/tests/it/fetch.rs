@@ -97,7 +97,8 @@ fn answer(path: &str, port: u16) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
+/// As much of one as is looked at: its size, and its end.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x01\0\0\0\x01rest\0\0\0\0IEND\xae\x42\x60\x82";
 const HERE: &[&str] = &["127.0.0.1:PORT"];
 
 #[tokio::test]
@@ -194,6 +195,23 @@ async fn g26_bytes_of_a_fetch_are_counted_in_both_directions() {
     assert_eq!((connections[0].sent_bytes, connections[0].end), (sent, ConnectionEnd::Closed));
 }
 
+/// G26 (journal): a connection that was not made has no address and no bytes.
+#[tokio::test]
+async fn g26_a_host_that_cannot_be_reached_got_nothing() {
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let kept = Arc::new(Kept::default());
+    let url = format!("http://127.0.0.1:{port}/");
+    let mut attempt: ToolAttempt = tool_attempt(&json!({ "url": url }).to_string());
+    attempt.rights =
+        Rights::none().with_network(Network::hosts([format!("127.0.0.1:{port}").parse().unwrap()]));
+    attempt.connections = ConnectionLog::new(Arc::clone(&kept) as Arc<dyn ConnectionSink>);
+    let answer = Fetch::connecting(Arc::new(Loopback)).tool().call(attempt).await.unwrap();
+    assert!(answer.is_error, "{}", answer.text);
+    let connections = kept.0.lock().unwrap();
+    assert_eq!((connections[0].address, connections[0].sent_bytes), (None, 0));
+    assert!(matches!(connections[0].end, ConnectionEnd::Refused(_)), "{:?}", connections[0].end);
+}
+
 /// G26 (asking): an agent that may ask reads how; one that may not is not told to.
 #[tokio::test]
 async fn g26_a_refused_redirect_says_how_to_ask() {
@@ -219,7 +237,7 @@ async fn x6_only_granted_hosts_are_fetched_from() {
         (&["127.0.0.1:9"], "http://127.0.0.1:PORT/page", "granted here is `127.0.0.1:9`", 0),
         (&["127.0.0.1"], "http://127.0.0.1:PORT/page", "granted here is `127.0.0.1`", 0),
         (&["127.0.0.2:PORT"], "http://127.0.0.1:PORT/page", "granted here is", 0),
-        (&["name.test:PORT"], "http://name.test:PORT/page", "leads to 127.0.0.1, a loopback address", 0),
+        (&["name.test:PORT"], "http://name.test:PORT/page", "resolves to 127.0.0.1, a loopback address", 0),
         (&["name.test:PORT"], "http://2130706433:PORT/page", "granted here is", 0),
         (&["name.test:PORT"], "http://name.test.:PORT/page", "is not a valid host", 0),
         (HERE, "http://127.0.0.1:PORT/out", "the connection to evil.test", 1),

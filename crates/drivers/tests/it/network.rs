@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::json;
-use spinney_drivers::commands::{BoxPermissions, Commands};
+use spinney_drivers::commands::{BoxPermissions, CommandToolSpec, Commands};
 use spinney_drivers::network::{
     CONNECTIONS_AT_ONCE_MAX, Connector, Outbound, ProxiedEnd, Proxy, ProxyLog, SystemOutbound,
 };
 use spinney_drivers::sandbox::BoxTierChoice;
-use spinney_kernel::definition::{BoxSpec, HostRequests, Network};
+use spinney_kernel::definition::{BoxSpec, CommandTemplate, HostRequests, Network};
 use spinney_kernel::port::{Pending, Rights};
 use spinney_kernel::primitives::CommandExit;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -117,6 +117,11 @@ async fn x6_a_command_reaches_granted_hosts_and_is_told_what_was_refused() {
         refused.ends_with("\na person can allow them: call again with \"hosts\": [\"evil.test:80\"]"),
         "{refused}"
     );
+    // One that has no host yet, too.
+    let mut attempt = shop.attempt(&json!({ "command": ["bash", "-c", get("evil.test")] }));
+    attempt.rights = Rights::none().with_host_requests(HostRequests::Ask);
+    let refused = shop.call(attempt).await.text;
+    assert!(refused.ends_with("call again with \"hosts\": [\"evil.test:80\"]"), "{refused}");
     let mut attempt = shop.attempt(&json!({ "command": "true", "hosts": ["granted.test", "evil.test:80"] }));
     attempt.rights = Rights::none().with_network(network.clone());
     let refused = shop.call(attempt).await;
@@ -140,6 +145,30 @@ async fn x6_a_command_reaches_granted_hosts_and_is_told_what_was_refused() {
         assert!(without.text.contains("[stdout]\n\nnone\n"), "{}", without.text);
         assert!(without.text.contains("Connection refused"), "{}", without.text);
     }
+}
+
+/// A tool of a tree file has no argument for hosts, so its agent is not told to use one.
+#[tokio::test]
+async fn x6_a_command_tool_is_refused_hosts_without_advice_that_it_cannot_follow() {
+    if !has_namespaces().await {
+        return;
+    }
+    let server = server(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhere").await;
+    let commands = Commands::with_tier(ATTEMPTS.into(), BoxTierChoice::Best);
+    let shop = Shop::with(commands.connecting(Arc::new(OneServer(server))));
+    let line = sent("GET http://evil.test/ HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n");
+    let tool = shop.commands.command_tool(CommandToolSpec {
+        description: String::new(),
+        schema: r#"{"type":"object"}"#.to_owned(),
+        command: CommandTemplate::new(&["bash", "-c", &line]).unwrap(),
+        repeatable: false,
+        timeout_ms: 60_000,
+    });
+    let mut attempt = shop.attempt(&json!({}));
+    attempt.rights = Rights::none().with_host_requests(HostRequests::Ask);
+    let refused = tool.call(attempt).await.unwrap().text;
+    assert!(refused.contains("the connection to evil.test:80 was refused"), "{refused}");
+    assert!(!refused.contains("\"hosts\""), "{refused}");
 }
 
 /// Isolated or error: where a box cannot be connected to some hosts only, nothing of it starts.

@@ -163,7 +163,7 @@ pub enum ImportError {
 #[derive(Debug, thiserror::Error)]
 pub enum KeptCopy {
     /// What its agent changed cannot be taken over.
-    #[error("its changes cannot be taken over")]
+    #[error("its changes cannot be saved")]
     Changes(#[source] Box<CopyError>),
     /// It has files that are in no branch: ignored, large, or not plain files.
     #[error("it has files that are nowhere else")]

@@ -13,6 +13,9 @@ use spinney_kernel::primitives::{FolderPath, RoleName, ToolName};
 /// Words of commands that begin so name files beside the tree file.
 const BESIDE: [&str; 2] = ["./", "../"];
 
+/// Where an argument of a call begins.
+const PLACE: &str = "{{";
+
 pub(super) fn is_beside(word: &str) -> bool {
     BESIDE.iter().any(|beginning| word.starts_with(beginning))
 }
@@ -21,16 +24,28 @@ pub(super) fn is_beside(word: &str) -> bool {
 pub(super) fn complete(file: &mut TreeFile, folder: &Path) -> Vec<FileProblem> {
     let found = |word: &str| {
         let path = is_beside(word).then(|| folder.join(word).canonicalize())?.ok()?;
-        path.to_str().map(str::to_owned)
+        path.to_str().filter(|path| !path.contains(PLACE)).map(str::to_owned)
     };
     file.complete_commands(&found);
     let mut problems = Vec::new();
     for (name, tool) in &file.command_tools {
         for word in tool.command.fixed_words() {
             if is_beside(word) {
-                let reason = format!("cannot find {}", folder.join(word).display());
+                let path = folder.join(word);
+                let reason = match path.canonicalize() {
+                    Err(_) => format!("cannot find {}", path.display()),
+                    Ok(path) => {
+                        format!("{} contains `{PLACE}`, where an argument would begin", path.display())
+                    }
+                };
                 problems.push(FileProblem::error(file.bad_tool(name, "command", reason)));
             }
+        }
+        if let Some(beginning) = tool.command.beginnings().find(|word| is_beside(word)) {
+            let reason =
+                format!("a file beside the tree file cannot be named by an argument: `{beginning}…`");
+            let error = file.bad_tool(name, "command", reason);
+            problems.push(FileProblem::error(error.with_help("write the whole path of the folder")));
         }
     }
     problems.extend(file.command_tools.iter().filter_map(|(name, tool)| unreadable(file, name, tool)));

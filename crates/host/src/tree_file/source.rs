@@ -22,7 +22,7 @@ use spinney_drivers::sandbox::can_guard_boxes;
 use spinney_drivers::scripted::{Mentioned, SCRIPT_BYTES_MAX, Script, ScriptError, ScriptMention};
 use spinney_drivers::working_copies::WorkingCopyGate;
 use spinney_drivers::workspace::Workspaces;
-use spinney_kernel::definition::{Builtin, Definition, Role};
+use spinney_kernel::definition::{Builtin, Definition, FETCH, Role};
 use spinney_kernel::primitives::{BlobHash, ByName, FolderPath, IdError, ModelName, RoleName, ToolName};
 
 use super::boxed_tools::BoxedTools;
@@ -339,6 +339,10 @@ impl ExaminedFile {
             }
         }
         let played: Vec<ToolName> = played.into_iter().map(|(tool, _)| tool).collect();
+        let is_fetch = |tool: &ToolName| tool.as_str() == FETCH;
+        if !played.iter().chain(own.tool_names()).any(is_fetch) {
+            self.problems.extend(file.fetching_nothing().into_iter().map(FileProblem::warning));
+        }
         let known: Vec<ToolName> = everywhere().chain(played).chain(own.tool_names().cloned()).collect();
         self.problems.extend(command_tools::taken(&file, &known).into_iter().map(FileProblem::error));
         // Which tools a server has is known when it runs.

@@ -156,8 +156,8 @@ impl fmt::Display for HomeQuestion {
             others.shown.iter().try_for_each(|other| f.write_str(&short_line(&other.does)))?;
         }
         if others.left_out > 0 {
-            let more = counted(others.left_out as u64, "unfinished tree");
-            write!(f, "\nYou will be asked about {more} more.")?;
+            let more = counted(others.left_out as u64, "more unfinished tree");
+            write!(f, "\nYou will be asked about {more}.")?;
         }
         Ok(())
     }

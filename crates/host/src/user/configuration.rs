@@ -455,7 +455,7 @@ cached_input_per_mtok_usd = 0.5
         config.toml:1:23: `budget.cost_usd`: `-1` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals
         config.toml:1:22: `budget.timeout`: `5 minutes` is not a time: write a whole number and its unit, such as 200ms, 90s, 5m, 2h or 1d; a number alone is seconds
         config.toml:1:21: `budget.tokens`: `1.5` is not a count: write a whole number from 0 to 1000000000000000, without quotes
-        config.toml:1:10: `on_low`: unknown word `shrnk`: did you mean `shrink`?
+        config.toml:1:10: `on_low`: unknown value `shrnk`: did you mean `shrink`?
         config.toml:1:10: `on_low`: expected one of halt, shrink, found `true`
         config.toml:1:15: `allow_hosts`: expected a list, found text `openrouter.ai`
         config.toml:1:16: `allow_hosts`: `https://openrouter.ai/v1` is not a host: leave out the scheme and the path; write a name or an address with an optional port, such as openrouter.ai or 127.0.0.1:8080

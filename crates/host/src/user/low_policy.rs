@@ -18,7 +18,7 @@ pub enum LowPolicy {
 
 /// A word that does not name a policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown word `{word}`: {help}")]
+#[error("unknown value `{word}`: {help}")]
 pub struct NotALowPolicy {
     word: String,
     help: String,
@@ -54,7 +54,7 @@ impl FromStr for LowPolicy {
         let found = Self::ALL.into_iter().find(|policy| policy.as_str() == word);
         found.ok_or_else(|| NotALowPolicy {
             word: word.to_owned(),
-            help: nearest::help(word, Self::ALL.map(Self::as_str), "words"),
+            help: nearest::help(word, Self::ALL.map(Self::as_str), "values"),
         })
     }
 }

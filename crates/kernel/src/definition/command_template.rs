@@ -1,11 +1,13 @@
-//! The command of a tool that a tree file defines: words in which arguments of the call have places, `{{ name }}`. A
-//! value fills exactly the word that has its place, and no shell reads it.
+//! The command of a tool that a tree file defines: words with places for arguments of the call, `{{ name }}`. A value
+//! stays within the word that has its place, and no shell reads it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::primitives::limit::{COMMAND_WORD_BYTES_MAX, COMMAND_WORDS_MAX};
 
+/// Programs that read their argument after `-c` as a program.
+const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
 const OPEN: &str = "{{";
 const CLOSE: &str = "}}";
 
@@ -39,6 +41,8 @@ pub enum CommandTemplateError {
     BadName { word: usize, name: String },
     #[error("the program itself cannot be an argument of the call")]
     Program,
+    #[error("a shell would run what `{{{{ {name} }}}}` is replaced by")]
+    Shell { word: usize, name: String },
 }
 
 /// Why a call does not fill a command.
@@ -61,7 +65,8 @@ impl CommandTemplateError {
             Self::LongWord { word }
             | Self::ZeroByte { word }
             | Self::Unclosed { word }
-            | Self::BadName { word, .. } => Some(*word),
+            | Self::BadName { word, .. }
+            | Self::Shell { word, .. } => Some(*word),
             Self::Program => Some(0),
         }
     }
@@ -80,8 +85,29 @@ impl CommandTemplate {
             None => Err(CommandTemplateError::Empty),
             Some(program) if program.0.is_empty() => Err(CommandTemplateError::Empty),
             Some(program) if program.arguments().next().is_some() => Err(CommandTemplateError::Program),
-            Some(_) => Ok(Self(words)),
+            Some(_) => Self(words).without_code(),
         }
+    }
+
+    /// Refuses a place in what a shell reads as a program: a value could be anything there.
+    fn without_code(self) -> Result<Self, CommandTemplateError> {
+        let mut words = self.0.iter().enumerate();
+        let is_shell = |word: &Word| {
+            word.fixed().is_some_and(|text| SHELLS.contains(&text.rsplit('/').next().unwrap_or(text)))
+        };
+        // Not only the first: `env sh -c`, `timeout 5 sh -c`.
+        if words.any(|(_, word)| is_shell(word)) {
+            let is_command = |word: &Word| {
+                word.fixed().is_some_and(|text| {
+                    text.starts_with('-') && !text.starts_with("--") && text.contains('c')
+                })
+            };
+            let code = words.find(|(_, word)| is_command(word)).and_then(|_| words.next());
+            if let Some((word, name)) = code.and_then(|(at, word)| Some((at, word.arguments().next()?))) {
+                return Err(CommandTemplateError::Shell { word, name: name.to_owned() });
+            }
+        }
+        Ok(self)
     }
 
     /// The arguments that have a place, with the word that has it; some more than once.
@@ -91,8 +117,13 @@ impl CommandTemplate {
 
     /// The words without a place.
     pub fn fixed_words(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(Word::fixed)
+    }
+
+    /// What is before the first place in each word that has one.
+    pub fn beginnings(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|word| match word.0.as_slice() {
-            [Piece::Text(text)] => Some(text.as_str()),
+            [Piece::Text(text), _, ..] => Some(text.as_str()),
             _ => None,
         })
     }
@@ -155,6 +186,14 @@ impl Word {
             pieces.push(Piece::Text(rest.to_owned()));
         }
         Ok(Self(pieces))
+    }
+
+    /// The text of a word without a place.
+    fn fixed(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
     }
 
     fn arguments(&self) -> impl Iterator<Item = &str> {
@@ -288,6 +327,10 @@ mod tests {
             let word = format!("{{{{{name}}}}}");
             assert!(matches!(error(&["a", &word]), CommandTemplateError::BadName { word: 1, .. }), "{name}");
         }
+        for shell in [&["sh", "-c", "wc {{ x }}"][..], &["env", "/bin/bash", "-l", "-ec", "{{ x }}"]] {
+            assert!(matches!(error(shell), CommandTemplateError::Shell { .. }), "{shell:?}");
+        }
+        assert!(CommandTemplate::new(&["sh", "-c", "wc \"$1\"", "sh", "{{ x }}"]).is_ok());
         assert_eq!(error(&["a", "b\0"]).word(), Some(1));
         assert_eq!(error(&["a"; COMMAND_WORDS_MAX + 1]), CommandTemplateError::TooManyWords);
         let template = CommandTemplate::new(&["a", "b{{c}}d{{ e }}"]).unwrap();

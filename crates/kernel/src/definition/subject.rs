@@ -41,7 +41,7 @@ pub enum SubjectKind {
 pub enum SubjectPattern {
     /// This one.
     Exact(String),
-    /// Every one that begins like this and goes on without what a shell takes for more than a word.
+    /// Every one that begins like this and continues without characters that a shell reads as more than a word.
     Beginning(String),
     /// These hosts, for calls of a tool that connect to hosts beside those of their agent.
     Hosts(BTreeSet<HostRule>),

@@ -38,7 +38,7 @@ pub struct HostsArgument {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostsKind {
-    /// A list of hosts beside those that the agent was granted. What is no host is refused before the tool is called.
+    /// A list of hosts beside those that the agent was granted. Anything else is refused before the tool is called.
     List,
     /// An address of the web. Without hosts in it, the tool says what is wrong with it.
     Url,

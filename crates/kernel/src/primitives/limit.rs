@@ -206,7 +206,7 @@ pub const CALL_FILES_MAX: usize = 256;
 pub const APPROVAL_BYTES_MAX: usize = 1_024;
 /// Most approvals that a tree remembers at the same time.
 pub const APPROVALS_MAX: usize = 256;
-/// Most files of one agent that are known to be removed: whoever fills its folder removes them there as well.
+/// Most files of one agent that are known to be removed: filling its folder also removes them there.
 pub const REMOVED_FILES_MAX: usize = 4_096;
 /// Default output files of one agent, sub-folders included: what a person can still look through.
 pub const OUTPUT_FILES_MAX: u64 = 10;

@@ -28,7 +28,6 @@ impl TreeFile {
         problems.extend(self.folders_beyond(definition).into_iter().map(FileProblem::error));
         problems.extend(self.servers_beyond(definition).into_iter().map(FileProblem::error));
         problems.extend(self.unused_servers(definition).into_iter().map(FileProblem::warning));
-        problems.extend(self.fetching_nothing(definition).into_iter().map(FileProblem::warning));
         problems.extend(self.contradictions(definition, &reach).into_iter().map(FileProblem::warning));
         problems
     }
@@ -176,8 +175,9 @@ impl TreeFile {
         errors
     }
 
-    /// Roles with `fetch` whose calls of it can only be refused.
-    fn fetching_nothing(&self, definition: &Definition) -> Vec<FileError> {
+    /// Roles with `fetch` whose calls of it can only be refused, unless a script or a program has another tool of that name.
+    #[must_use]
+    pub fn fetching_nothing(&self) -> Vec<FileError> {
         let has_fetch = |role: &Role| match &role.caps.tools {
             Allow::Only(tools) => tools.contains(FETCH),
             Allow::All => false,
@@ -190,7 +190,8 @@ impl TreeFile {
             let help = "list hosts in its `network`, or write `approvals: { network: ask }`";
             FileError::new(&self.file, self.root.place_of_item(&path, FETCH), message).with_help(help)
         };
-        let roles = definition.roles.iter().filter(|(_, role)| has_fetch(role) && reaches_nothing(role));
+        let roles = self.definition.roles.iter();
+        let roles = roles.filter(|(_, role)| has_fetch(role) && reaches_nothing(role));
         roles.map(|(name, _)| error(name)).collect()
     }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use spinney_kernel::definition::{CommandTemplate, TimeSpan};
+use spinney_kernel::definition::{CommandTemplate, CommandTemplateError, TimeSpan};
 use spinney_kernel::primitives::{ToolName, limit};
 
 use super::definition::Reader;
@@ -57,7 +57,11 @@ impl Reader<'_> {
                 let at = at("command");
                 let word = error.word().map(Step::Item);
                 let path: Vec<Step<'_>> = at.into_iter().chain(word).collect();
-                self.note(self.wrong(&path, error.to_string()).with_help(COMMAND_HELP));
+                let help = match error {
+                    CommandTemplateError::Shell { .. } => SHELL_HELP,
+                    _ => COMMAND_HELP,
+                };
+                self.note(self.wrong(&path, error.to_string()).with_help(help));
                 return None;
             }
         };
@@ -93,6 +97,8 @@ impl Reader<'_> {
 
 const COMMAND_HELP: &str =
     "write the program and its arguments as a list, such as [python3, ./count.py, \"{{ text }}\"]";
+
+const SHELL_HELP: &str = "give it to the shell as an argument: [sh, -c, 'wc \"$1\"', sh, \"{{ text }}\"]";
 
 impl super::TreeFile {
     /// Replaces words of commands without a place for an argument, such as names of files by their whole paths.

@@ -35,7 +35,7 @@ const LOSSES: RangeInclusive<u64> = 0..=1_000;
 /// Tokens of a window, or of what a model takes, that make sense.
 const CONTEXT_TOKENS: RangeInclusive<u64> = limit::WINDOW_TOKENS_MIN..=u32::MAX as u64;
 
-pub(super) const SCHEMA_HELP: &str = "write a JSON Schema; `docs/tree-file.md` says what of it is supported";
+pub(super) const SCHEMA_HELP: &str = "write a JSON Schema; `docs/tree-file.md` says what is supported";
 
 /// What can be read, and everything that is wrong, in the order in which it was found.
 pub(super) fn read(

@@ -18,7 +18,7 @@ use super::{ERRORS_MAX, ModelCatalog};
 /// Most values that are read again to find further errors: a large file is read less often.
 const READ_VALUES_MAX: usize = 5_000_000;
 
-/// What is called so has a name without a letter or digit.
+/// Stands for a name that has no letter or digit.
 const UNNAMED: &str = "unnamed";
 /// Longest part of a wrong name that is kept, so every kind of name has room for it and a number.
 const NAME_CHARS_MAX: usize = 32;

@@ -158,8 +158,8 @@ impl de::Error for ValueError {
     }
 
     fn unknown_variant(variant: &str, known: &'static [&'static str]) -> Self {
-        let help = nearest::help(variant, known.iter().copied(), "words");
-        Self::new(format!("unknown word `{}`", cut(variant))).with_help(help)
+        let help = nearest::help(variant, known.iter().copied(), "values");
+        Self::new(format!("unknown value `{}`", cut(variant))).with_help(help)
     }
 
     fn missing_field(field: &'static str) -> Self {

@@ -210,12 +210,6 @@ model = "small"
 
 /// What all three files mean.
 fn every_key() -> Definition {
-    let limits = |amounts: [u64; 5]| {
-        Resource::ALL
-            .into_iter()
-            .zip(amounts)
-            .fold(Ceilings::NONE, |limits, (r, amount)| limits.with(r, amount))
-    };
     let price = Price {
         cached_input_per_mtok: Some(1),
         cache_write_per_mtok: Some(300_000_000),
@@ -232,7 +226,61 @@ fn every_key() -> Definition {
         losses_max: None,
         counter: TokenCounter::Exact,
     };
-    let lead = Role {
+    Definition {
+        name: "research".to_owned(),
+        goal: "Compare three frameworks.".to_owned(),
+        entry: name("lead"),
+        thread: Some(name("team/7")),
+        budget: BudgetSpec {
+            limit: limits([500_000_000, 200_000, 60, 40, 10]),
+            timeout_ms: Some(300_000),
+            timeout_wall: false,
+            lend: None,
+            answer_reserve: Some(20),
+            on_low: Some(OnLow::Downgrade(name("small"))),
+            wrap_up: Some(WrapUp::On),
+            repeats: Some(Repeats { notice: 4, end: 8 }),
+        },
+        limits: TreeLimits {
+            depth_max: 2,
+            children_max: 5,
+            agents_max: 50,
+            parallel_max: 4,
+            rate: RateLimit { requests_per_min: Some(300), tokens_per_min: None },
+        },
+        models: [(name("fast"), fast), (name("small"), ModelSpec::default())].into_iter().collect(),
+        roles: [(name("lead"), lead()), (name("researcher"), plain("small", 2))].into_iter().collect(),
+        tools: ByName::default(),
+        shared: SharedAccess::from_iter([
+            (
+                name("plan"),
+                ValueAccess {
+                    read: Some([name("lead"), name("researcher")].into()),
+                    write: Some([name("lead")].into()),
+                },
+            ),
+            (name("notes.*"), ValueAccess { read: None, write: Some([].into()) }),
+        ]),
+        unpriced: Unpriced::Allow,
+        durability: Durability::Full,
+        graph: None,
+        inputs: Default::default(),
+        command_tools: Default::default(),
+        folders: None,
+        tags: Arc::new([("customer".to_owned(), "acme".to_owned())].into()),
+    }
+}
+
+fn limits(amounts: [u64; 5]) -> Ceilings {
+    Resource::ALL
+        .into_iter()
+        .zip(amounts)
+        .fold(Ceilings::NONE, |limits, (resource, amount)| limits.with(resource, amount))
+}
+
+/// The lead of all three files.
+fn lead() -> Role {
+    Role {
         model: name("fast"),
         caps: Caps {
             models: Allow::All,
@@ -267,50 +315,6 @@ fn every_key() -> Definition {
             output_schema: OutputSchema::read(r#"{"type":"array","maxItems":3}"#).ok().map(Box::new),
             ..Turns::default()
         }),
-    };
-    Definition {
-        name: "research".to_owned(),
-        goal: "Compare three frameworks.".to_owned(),
-        entry: name("lead"),
-        thread: Some(name("team/7")),
-        budget: BudgetSpec {
-            limit: limits([500_000_000, 200_000, 60, 40, 10]),
-            timeout_ms: Some(300_000),
-            timeout_wall: false,
-            lend: None,
-            answer_reserve: Some(20),
-            on_low: Some(OnLow::Downgrade(name("small"))),
-            wrap_up: Some(WrapUp::On),
-            repeats: Some(Repeats { notice: 4, end: 8 }),
-        },
-        limits: TreeLimits {
-            depth_max: 2,
-            children_max: 5,
-            agents_max: 50,
-            parallel_max: 4,
-            rate: RateLimit { requests_per_min: Some(300), tokens_per_min: None },
-        },
-        models: [(name("fast"), fast), (name("small"), ModelSpec::default())].into_iter().collect(),
-        roles: [(name("lead"), lead), (name("researcher"), plain("small", 2))].into_iter().collect(),
-        tools: ByName::default(),
-        shared: SharedAccess::from_iter([
-            (
-                name("plan"),
-                ValueAccess {
-                    read: Some([name("lead"), name("researcher")].into()),
-                    write: Some([name("lead")].into()),
-                },
-            ),
-            (name("notes.*"), ValueAccess { read: None, write: Some([].into()) }),
-        ]),
-        unpriced: Unpriced::Allow,
-        durability: Durability::Full,
-        graph: None,
-        inputs: Default::default(),
-        command_tools: Default::default(),
-        servers: Default::default(),
-        folders: None,
-        tags: Arc::new([("customer".to_owned(), "acme".to_owned())].into()),
     }
 }
 

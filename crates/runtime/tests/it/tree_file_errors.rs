@@ -145,7 +145,7 @@ fn a_bad_value_says_what_to_write() {
     insta::assert_snapshot!(edited("timeout: 5m", "repeats: { notice: -1 }"), @"tree.yaml:3:46: `-1` is not a count: write a whole number from 0 to 1000000000000000, without quotes");
     insta::assert_snapshot!(edited("timeout: 5m", "repeats: { stop: 9 }"), @"tree.yaml:3:38: unknown key `stop`: known keys: notice, end");
     insta::assert_snapshot!(edited("timeout: 5m", "repeats: 6"), @"tree.yaml:3:36: expected the keys of `repeats`, found the number 6: write it like `{ notice: 3, end: 6 }`");
-    insta::assert_snapshot!(edited("timeout: 5m", "on_low: stop"), @"tree.yaml:3:35: unknown word `stop`: known words: halt, shrink, downgrade");
+    insta::assert_snapshot!(edited("timeout: 5m", "on_low: stop"), @"tree.yaml:3:35: unknown value `stop`: known values: halt, shrink, downgrade");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: downgrade"), @"tree.yaml:3:35: `downgrade` needs a value: write `{ downgrade: … }`");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: { halt: now }"), @"tree.yaml:3:43: `halt` takes no value");
     insta::assert_snapshot!(edited("timeout: 5m", "on_low: [halt]"), @"tree.yaml:3:35: expected one of halt, shrink, downgrade, found a list");
@@ -157,8 +157,8 @@ fn a_bad_value_says_what_to_write() {
     insta::assert_snapshot!(edited(price, "cheap"), @"tree.yaml:9:12: `cheap` is not a provider and model: write `provider/model` as the price table has it, or the keys of a price");
     insta::assert_snapshot!(edited(price, "acme/pro"), @"tree.yaml:9:12: there is no price table here: write `provider/model` as the price table has it, or the keys of a price");
     insta::assert_snapshot!(edited("input_per_mtok_usd: 0.25, ", ""), @"tree.yaml:9:12: `input_per_mtok_usd` is missing: write `input_per_mtok_usd: …`");
-    insta::assert_snapshot!(edited("entry: lead", "durability: fully"), @"tree.yaml:18:13: unknown word `fully`: did you mean `full`?");
-    insta::assert_snapshot!(edited("entry: lead", "unpriced: maybe"), @"tree.yaml:18:11: unknown word `maybe`: known words: refuse, allow");
+    insta::assert_snapshot!(edited("entry: lead", "durability: fully"), @"tree.yaml:18:13: unknown value `fully`: did you mean `full`?");
+    insta::assert_snapshot!(edited("entry: lead", "unpriced: maybe"), @"tree.yaml:18:11: unknown value `maybe`: known values: refuse, allow");
     insta::assert_snapshot!(edited("entry: lead", "thread: a b"), @"tree.yaml:18:9: `a b` is not a valid thread id: 1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit");
 }
 
@@ -350,11 +350,11 @@ entry: two
 #[test]
 fn a_bad_schema_is_reported_at_its_place() {
     let edited = |schema: &str| edited("prompt: You lead.", &format!("output_schema: {schema}"));
-    insta::assert_snapshot!(edited("{ type: strin }"), @r#"tree.yaml:13:28: bad `output_schema` at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": write a JSON Schema; `docs/tree-file.md` says what of it is supported"#);
-    insta::assert_snapshot!(edited("\n      properties:\n        a: { items: [{ minimum: x }] }"), @r#"tree.yaml:15:21: bad `output_schema` at /properties/a/items: value is not of types "boolean", "object": write a JSON Schema; `docs/tree-file.md` says what of it is supported"#);
-    insta::assert_snapshot!(edited("{ items: { $ref: 'https://example.com/x' } }"), @"tree.yaml:13:37: bad `output_schema` at /items/$ref: expected a reference inside the schema, such as `#/$defs/name`: nothing is fetched: write a JSON Schema; `docs/tree-file.md` says what of it is supported");
-    insta::assert_snapshot!(edited("{ $ref: '#/$defs/a' }"), @"tree.yaml:13:28: bad `output_schema` at /$ref: expected a reference to a part of this schema: there is none: write a JSON Schema; `docs/tree-file.md` says what of it is supported");
-    insta::assert_snapshot!(edited("'{\"type\": \"strin\"}'"), @r#"tree.yaml:13:20: bad `output_schema` at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": write a JSON Schema; `docs/tree-file.md` says what of it is supported"#);
+    insta::assert_snapshot!(edited("{ type: strin }"), @r#"tree.yaml:13:28: bad `output_schema` at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": write a JSON Schema; `docs/tree-file.md` says what is supported"#);
+    insta::assert_snapshot!(edited("\n      properties:\n        a: { items: [{ minimum: x }] }"), @r#"tree.yaml:15:21: bad `output_schema` at /properties/a/items: value is not of types "boolean", "object": write a JSON Schema; `docs/tree-file.md` says what is supported"#);
+    insta::assert_snapshot!(edited("{ items: { $ref: 'https://example.com/x' } }"), @"tree.yaml:13:37: bad `output_schema` at /items/$ref: expected a reference inside the schema, such as `#/$defs/name`: nothing is fetched: write a JSON Schema; `docs/tree-file.md` says what is supported");
+    insta::assert_snapshot!(edited("{ $ref: '#/$defs/a' }"), @"tree.yaml:13:28: bad `output_schema` at /$ref: expected a reference to a part of this schema: there is none: write a JSON Schema; `docs/tree-file.md` says what is supported");
+    insta::assert_snapshot!(edited("'{\"type\": \"strin\"}'"), @r#"tree.yaml:13:20: bad `output_schema` at /type: value is not one of "array", "boolean" or 5 other candidates, and value is not of type "array": write a JSON Schema; `docs/tree-file.md` says what is supported"#);
     insta::assert_snapshot!(edited("'{\"type\": '"), @"tree.yaml:13:20: bad `output_schema`: EOF while parsing a value at line 1 column 9; write a JSON Schema, which is a JSON object");
     insta::assert_snapshot!(edited("[string]"), @"tree.yaml:13:20: bad `output_schema`: it is not a JSON object; write a JSON Schema, which is a JSON object");
     insta::assert_snapshot!(edited("5"), @"tree.yaml:13:20: bad `output_schema`: it is not a JSON object; write a JSON Schema, which is a JSON object");
@@ -366,10 +366,10 @@ fn a_bad_schema_is_reported_at_its_place() {
 #[test]
 fn a_window_reports_its_content_and_limits() {
     insta::assert_snapshot!(edited("prompt: You lead.", "window: { size: 5 }"), @"tree.yaml:13:21: `size` of 5 is out of bounds: write a number from 256 to 4294967295");
-    insta::assert_snapshot!(edited("prompt: You lead.", "window: { preset: wide }"), @"tree.yaml:13:23: unknown word `wide`: known words: dialog, tools");
-    insta::assert_snapshot!(edited("prompt: You lead.", "window: { clamp_note: maybe }"), @"tree.yaml:13:27: unknown word `maybe`: known words: on, off");
+    insta::assert_snapshot!(edited("prompt: You lead.", "window: { preset: wide }"), @"tree.yaml:13:23: unknown value `wide`: known values: dialog, tools");
+    insta::assert_snapshot!(edited("prompt: You lead.", "window: { clamp_note: maybe }"), @"tree.yaml:13:27: unknown value `maybe`: known values: on, off");
     insta::assert_snapshot!(edited("prompt: You lead.", "window: { images: 900 }"), @"tree.yaml:13:23: `images` of 900 is out of bounds: write a number from 0 to 255");
-    insta::assert_snapshot!(edited("prompt: You lead.", "share: everything"), @"tree.yaml:13:12: unknown word `everything`: known words: goal, briefing, thread, fork");
+    insta::assert_snapshot!(edited("prompt: You lead.", "share: everything"), @"tree.yaml:13:12: unknown value `everything`: known values: goal, briefing, thread, fork");
     insta::assert_snapshot!(edited("prompt: You lead.", "share: { fork: 0 }"), @"tree.yaml:13:12: `fork` of 0 turns is out of bounds: write a number from 1 to 1000");
 }
 

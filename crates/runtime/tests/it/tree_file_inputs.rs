@@ -86,7 +86,7 @@ fn wrong_inputs_and_texts_are_errors_with_their_place() {
     insta::assert_snapshot!(errors("default: { age: 10 }", "description: 7"), @"tree.yaml:5:39: expected text, found the number 7: put it in quotes");
     assert!(
         errors("type: json", "type: yaml")
-            .starts_with("tree.yaml:5:20: unknown word `yaml`: known words: text, json")
+            .starts_with("tree.yaml:5:20: unknown value `yaml`: known values: text, json")
     );
     assert!(errors("{{ inputs.topic }}", "{{ inputs.topic").starts_with("tree.yaml:2:7: bad template: "));
 }

@@ -1,5 +1,5 @@
 //! Connections that have not shown the run's key yet. They have a small quota and a short time of their own, and give way
-//! when there is no room, so whoever has no key cannot keep out the program, however many connections it opens.
+//! when there is no room, so a client without the key cannot keep the program out, however many connections it opens.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

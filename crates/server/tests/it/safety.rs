@@ -190,7 +190,7 @@ async fn a_thousand_idle_connections_keep_nobody_out() {
     assert_eq!(response.status(), StatusCode::OK);
 }
 
-/// What is no HTTP gets a short answer and a closed connection.
+/// Anything that is not HTTP gets a short answer and a closed connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_http_is_closed() {
     let provider = Provider::spending_all().await;

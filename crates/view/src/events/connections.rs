@@ -6,7 +6,7 @@ use super::names::EventNames;
 use super::text::{EventText, detail, main_line, name, short};
 use crate::wording::counted;
 
-/// Only a refused one is for everybody.
+/// Only a refused one is a main line.
 pub(super) fn connection_ended(names: &EventNames, call: CallId, connection: &Connection) -> EventText {
     let Connection { host, port, .. } = connection;
     let (host, name) = (short(host), name(names, call));

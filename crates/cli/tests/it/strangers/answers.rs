@@ -274,6 +274,6 @@ fn a_question_shows_the_newest_trees_and_how_many_more_there_are() {
         asks.err
     );
     assert!(!asks.err.contains("spend up to $101.00 more"), "{}", asks.err);
-    assert!(asks.err.contains("You will be asked about 2 unfinished trees more."), "{}", asks.err);
+    assert!(asks.err.contains("You will be asked about 2 more unfinished trees."), "{}", asks.err);
     assert_eq!(asks.err.matches("let it send, without a bound, tool:x").count(), 8, "{}", asks.err);
 }
