@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use spinney::tree_file::{FileProblem, InputError, ModelSource, Reach, Severity};
 use spinney_drivers::prices::PriceTableError;
-use spinney_kernel::definition::Definition;
+use spinney_kernel::definition::{Allow, Caps, Definition, FolderGrants, Network};
 use spinney_kernel::primitives::{IdError, Time, TraceParent};
 
 use crate::defaults::{Defaults, DefaultsError};
@@ -180,6 +180,25 @@ impl PreparedTree {
     #[must_use]
     pub fn does(&self) -> Vec<String> {
         egress::sent(&self.egress).into_iter().chain(self.box_needs.lines()).collect()
+    }
+
+    /// Keeps only its servers of tools, with one agent that may use all of them: to look at them without a tree.
+    pub fn keep_servers(&mut self) {
+        let servers = self.source.file.definition.servers.clone();
+        let mut folders = FolderGrants::default();
+        for (path, access) in servers.values().flat_map(|server| server.folders.iter()) {
+            folders.add(path.clone(), access);
+        }
+        let hosts = servers.values().flat_map(|server| server.network.rules().cloned());
+        let network = Network::hosts(hosts);
+        let definition = &mut self.definition;
+        definition.servers = servers;
+        definition.folders = None;
+        let Some((name, role)) = definition.roles.iter().next() else { return };
+        let mut role = role.clone();
+        role.caps = Caps { tools: Allow::All, network, folders: Some(folders), ..role.caps };
+        definition.roles = [(name.clone(), role)].into_iter().collect();
+        self.box_needs = BoxNeeds::of_servers(&self.definition);
     }
 
     /// Gives its commands what they need, because the user has allowed all of it. Without this, a tree that needs anything

@@ -27,7 +27,7 @@ impl CheckedArguments {
     ///
     /// # Errors
     /// Why its schema cannot be used, in words.
-    pub fn try_new(tool: Arc<dyn Tool>) -> Result<Self, String> {
+    pub fn with_usable_schema(tool: Arc<dyn Tool>) -> Result<Self, String> {
         let checked = Self::new(tool);
         match output_schema::check(&checked.schema) {
             Ok(()) => Ok(checked),

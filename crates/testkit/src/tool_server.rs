@@ -11,35 +11,36 @@ use serde_json::{Value, json};
 
 const MOOD: &str = "mood:";
 
-/// The command that runs the server in a mood: this program, with the name of the test that calls [`serve_if_asked`].
-///
-/// # Panics
-/// If this program has no path.
+/// The command that runs the server in a mood: this program of tests, with the name of the test that calls
+/// [`serve_if_asked`].
 #[must_use]
-pub fn tool_server_command(test: &str, mood: &str) -> Vec<String> {
-    let program = std::env::current_exe().unwrap_or_else(|error| panic!("{error}"));
+pub fn tool_server_command(program: &Path, test: &str, mood: &str) -> Vec<String> {
     let words = [test, "--exact", "--nocapture", "--test-threads=1"];
     let mood = format!("{MOOD}{mood}");
     let words = words.into_iter().map(str::to_owned).chain([mood]);
     [program.display().to_string()].into_iter().chain(words).collect()
 }
 
-/// Serves until standard input ends, if this program was started to do that; else returns at once.
+/// Serves until standard input ends, if the arguments of this program say so; else returns at once. It says of its
+/// variables what a tool asks for.
 #[expect(
     clippy::exit,
     clippy::disallowed_methods,
     reason = "what follows a test on standard output is no message"
 )]
-pub fn serve_if_asked() {
-    let Some(mood) = std::env::args().find_map(|arg| arg.strip_prefix(MOOD).map(str::to_owned)) else {
-        return;
-    };
+pub fn serve_if_asked(
+    mut arguments: impl Iterator<Item = String>,
+    variables: impl Iterator<Item = (String, String)>,
+) {
+    let mood = arguments.find_map(|argument| argument.strip_prefix(MOOD).map(str::to_owned));
+    let Some(mood) = mood else { return };
+    let variables: Vec<(String, String)> = variables.collect();
     // The name of the test is on this line.
     say_line("");
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
-        hear(&mood, &message);
+        hear(&mood, &message, &variables);
     }
     exit(0)
 }
@@ -75,13 +76,14 @@ fn note(name: &str, line: &str) {
     fs::write(name, format!("{}{line}\n", notes(name))).unwrap_or_else(|error| panic!("{error}"));
 }
 
-#[expect(clippy::exit, clippy::print_stderr, clippy::disallowed_methods, reason = "servers end as they like")]
+#[expect(clippy::exit, clippy::disallowed_methods, reason = "servers end as they like")]
 fn die(code: i32) -> ! {
-    eprintln!("\u{1b}[31mit is too much for me\u{1b}[0m");
+    // Nobody needs to hear it.
+    let _ = io::stderr().write_all("\u{1b}[31mit is too much for me\u{1b}[0m\n".as_bytes());
     exit(code)
 }
 
-fn hear(mood: &str, message: &Value) {
+fn hear(mood: &str, message: &Value, variables: &[(String, String)]) {
     let id = &message["id"];
     match message["method"].as_str().unwrap_or_default() {
         "server/discover" if mood == "older" => die(9),
@@ -110,7 +112,7 @@ fn hear(mood: &str, message: &Value) {
         "tools/list" => list(mood, id, &message["params"]),
         "tools/call" => {
             let params = &message["params"];
-            call(id, params["name"].as_str().unwrap_or_default(), &params["arguments"]);
+            call(id, params["name"].as_str().unwrap_or_default(), &params["arguments"], variables);
         }
         _ => {}
     }
@@ -167,8 +169,7 @@ fn list(mood: &str, id: &Value, params: &Value) {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "it is asked what it has")]
-fn call(id: &Value, name: &str, arguments: &Value) {
+fn call(id: &Value, name: &str, arguments: &Value, variables: &[(String, String)]) {
     match name {
         "echo" => text(id, arguments["text"].as_str().unwrap_or_default()),
         "crash" => die(7),
@@ -215,8 +216,8 @@ fn call(id: &Value, name: &str, arguments: &Value) {
         }
         "variable" => {
             let name = arguments["text"].as_str().unwrap_or_default();
-            let value = std::env::vars().find(|(known, _)| known == name);
-            text(id, &value.map_or("not set".to_owned(), |(_, value)| value));
+            let value = variables.iter().find(|(known, _)| known == name);
+            text(id, value.map_or("not set", |(_, value)| value));
         }
         "long" => {
             let bytes = arguments["bytes"].as_u64().unwrap_or(0);

@@ -9,14 +9,18 @@ use spinney_testkit::tool_server::{serve_if_asked, tool_server_command};
 
 use crate::test_folder::TestFolder;
 
+/// The test that becomes the server.
+const SERVER: &str = "mcp::this_program_is_a_server_when_a_box_starts_it";
+
 /// Becomes the server when a box starts this program.
 #[test]
-fn serves() {
-    serve_if_asked();
+#[expect(clippy::disallowed_methods, reason = "the server says which variables it has")]
+fn this_program_is_a_server_when_a_box_starts_it() {
+    serve_if_asked(std::env::args(), std::env::vars());
 }
 
 fn command(mood: &str) -> Vec<String> {
-    let mut command = tool_server_command("mcp::serves", mood);
+    let mut command = tool_server_command(&std::env::current_exe().unwrap(), SERVER, mood);
     command[0] = Path::new(&command[0]).canonicalize().unwrap().display().to_string();
     command
 }
@@ -193,4 +197,31 @@ fn what_is_wrong_with_a_server_is_said_at_its_place() {
         let all = format!("{}{}", checked.out, checked.err);
         assert!(all.contains(said), "{said}: {all}");
     }
+}
+
+/// Servers are looked at without a tree, and without a home.
+#[test]
+fn mcp_lists_tools_and_tries_one() {
+    let stage = TestFolder::new();
+    let path = tree(&stage, "plain", "[list_files]", &[]);
+    let allowed = allowed("plain");
+    let options: Vec<&str> = allowed.iter().map(String::as_str).collect();
+    let listed = stage.spinney(&[&["mcp", "list", &path], options.as_slice()].concat());
+    assert_eq!(listed.code, Some(0), "{}{}", listed.out, listed.err);
+    assert!(listed.out.starts_with("1 server, started in "), "{}", listed.out);
+    assert!(
+        listed.out.contains("test has 18 tools") && listed.out.contains("  test__echo  The tool echo."),
+        "{}",
+        listed.out
+    );
+    let echo = ["mcp", "try", &path, "test__echo", r#"{ "text": "so" }"#];
+    let tried = stage.spinney(&[&echo, options.as_slice()].concat());
+    assert_eq!((tried.code, tried.out.as_str()), (Some(0), "so\n"), "{}", tried.err);
+    let failed = stage.spinney(&[&["mcp", "try", &path, "test__fail"], options.as_slice()].concat());
+    assert_eq!((failed.code, failed.out.as_str()), (Some(1), "no luck\n"), "{}", failed.err);
+    let unknown = stage.spinney(&[&["mcp", "try", &path, "test__ecko"], options.as_slice()].concat());
+    assert!(unknown.code != Some(0) && unknown.err.contains("test__echo"), "{}", unknown.err);
+    let refused = stage.spinney(&["mcp", "list", &path]);
+    assert!(refused.code != Some(0) && refused.err.contains("--allow-box 'mcp:"), "{}", refused.err);
+    assert!(!stage.home().exists());
 }

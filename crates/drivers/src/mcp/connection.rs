@@ -23,8 +23,8 @@ use crate::off_worker::off_worker;
 /// How long a server may take until it has agreed on a version. One that does not answer the newest way of asking costs ten
 /// seconds of it.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long each page of a list may take.
-const PAGE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a whole list may take.
+const LIST_TIMEOUT: Duration = Duration::from_secs(8);
 /// Most pages of a list, and tools of a server.
 const PAGES_MAX: usize = 32;
 const TOOLS_MAX: usize = 512;
@@ -113,6 +113,11 @@ impl Connection {
 
     /// Every tool that it has.
     pub(super) async fn tools(&self) -> Result<Vec<ListedTool>, String> {
+        let late = |_| "it did not list its tools in time".to_owned();
+        timeout(LIST_TIMEOUT, self.all_pages()).await.map_err(late)?
+    }
+
+    async fn all_pages(&self) -> Result<Vec<ListedTool>, String> {
         let mut tools: Vec<ListedTool> = Vec::new();
         let mut cursor = None;
         for _ in 0..PAGES_MAX {
@@ -137,18 +142,18 @@ impl Connection {
             params: Some(params),
             extensions: Default::default(),
         });
-        let answered = async {
-            let options = PeerRequestOptions::no_options();
-            self.service.peer().send_request_with_option(request, options).await?.await_response().await
+        let sent = self.service.peer().send_request_with_option(request, PeerRequestOptions::no_options());
+        let answered = match sent.await {
+            Ok(sent) => sent.await_response().await,
+            Err(error) => Err(error),
         };
-        match timeout(PAGE_TIMEOUT, answered).await {
-            Ok(Ok(ServerResult::ListToolsResult(page))) => Ok((page.tools, page.next_cursor)),
-            Ok(Ok(_)) => Err("its list of tools has another form than the protocol".to_owned()),
-            Ok(Err(error)) => Err(match self.fault(error).await {
+        match answered {
+            Ok(ServerResult::ListToolsResult(page)) => Ok((page.tools, page.next_cursor)),
+            Ok(_) => Err("its list of tools has another form than the protocol".to_owned()),
+            Err(error) => Err(match self.fault(error).await {
                 CallFault::TimedOut => "it did not list its tools in time".to_owned(),
                 CallFault::Ended(why) | CallFault::Refused(why) => why,
             }),
-            Err(_) => Err("it did not list its tools in time".to_owned()),
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use spinney_kernel::definition::{Network, ServerAddress, ToolServer};
 use spinney_kernel::port::{FolderAccess, Rights};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -104,7 +105,7 @@ impl ServerStart {
         let (end, ended) = watch::channel(None);
         let stderr = Arc::new(Mutex::new(VecDeque::new()));
         let kept = Arc::clone(&stderr);
-        let follower = tokio::spawn(async move {
+        let follower = Handle::current().spawn(async move {
             let mut keep = |_: OutputStream, bytes: &[u8]| keep(&kept, bytes);
             let listener = async {
                 match network {

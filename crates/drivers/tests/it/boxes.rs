@@ -238,7 +238,7 @@ async fn a_fork_server_that_does_not_answer_starts_nothing() {
     let send = |signal| kill_process(Pid::from_raw(server.cast_signed()).unwrap(), signal).unwrap();
     send(Signal::STOP);
     let made = launcher.start(&confinement(BoxTierChoice::Best, home.path()), &shell("touch made"));
-    assert!(matches!(made, Err(BoxRefusal::Io(_))), "{made:?}");
+    assert!(matches!(made, Err(BoxRefusal::NotStarted(_))), "{made:?}");
     send(Signal::CONT);
     assert!(held.have_ended());
     assert!(!home.path().join("made").exists());

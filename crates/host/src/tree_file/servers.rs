@@ -81,7 +81,7 @@ impl ToolSource for CheckedServers {
         Box::pin(async move {
             let checked =
                 servers.tools(discovery).await?.into_iter().map(|OfferedTool { name, tool, .. }| {
-                    match CheckedArguments::try_new(tool) {
+                    match CheckedArguments::with_usable_schema(tool) {
                         Ok(tool) => Ok(OfferedTool::new(name, Arc::new(tool))),
                         Err(why) => {
                             let message =

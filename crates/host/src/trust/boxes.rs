@@ -63,6 +63,21 @@ impl BoxNeeds {
                 needs.entry(BoxAllowance::Host(rule.clone())).or_default().push(role.clone());
             }
         }
+        let mut all = Self(needs);
+        all.add_servers(definition);
+        all
+    }
+
+    /// Those of its servers alone.
+    #[must_use]
+    pub fn of_servers(definition: &Definition) -> Self {
+        let mut all = Self::default();
+        all.add_servers(definition);
+        all
+    }
+
+    fn add_servers(&mut self, definition: &Definition) {
+        let needs = &mut self.0;
         for (_, server) in definition.used_servers() {
             let users = definition.roles.iter().filter(|(_, role)| {
                 definition.servers_of(role).any(|(_, of_role)| std::ptr::eq(of_role, server))
@@ -78,7 +93,6 @@ impl BoxNeeds {
                 roles.extend(new);
             }
         }
-        Self(needs)
     }
 
     /// Those of a stored tree.
