@@ -82,9 +82,15 @@ impl Filter {
 fn is_for_people(metadata: &Metadata<'_>) -> bool {
     let is_of = |start| is_start(start, metadata.target());
     *metadata.level() == Level::WARN
-        && ["spinney_host", "spinney_server::control", "spinney_drivers::commands", "spinney::journal"]
-            .into_iter()
-            .any(is_of)
+        && [
+            "spinney_host",
+            "spinney_server::control",
+            "spinney_drivers::commands",
+            "spinney_drivers::mcp",
+            "spinney::journal",
+        ]
+        .into_iter()
+        .any(is_of)
 }
 
 /// Whether `target` is `start` or a module below it.

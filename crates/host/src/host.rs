@@ -29,7 +29,6 @@ use crate::inside;
 use crate::off_workers::off_workers;
 use crate::own_drivers::OwnDrivers;
 use crate::prepared::{PrepareError, PreparedTree, StartRequest};
-use crate::tree_file::source::prepare_commands;
 use crate::trust::allowed_hosts::AllowedHosts;
 use crate::trust::boxes::{AllowedBoxes, BoxNeeds, BoxQuestion};
 use crate::trust::egress::{self, Egress, EgressQuestion, InputValues};
@@ -287,7 +286,7 @@ impl Host {
                 return Err(HostStartError::ForeignHome(Box::new(question)));
             }
             prepared.permit_boxes();
-            prepare_commands(prepared.source.commands.as_ref(), &folder, prepared.permissions().clone());
+            prepared.source.boxed.prepare(&folder, prepared.permissions().clone());
             let PreparedTree { source, definition, allowed, sources, .. } = prepared;
             tree_marks::starting(&folder, id, &sources.fingerprint, &allowed);
             Ok((definition, source.drivers, sources))
@@ -407,7 +406,7 @@ pub(crate) async fn kept_drivers(
             return Err(RefusedBox::new(&question).into());
         }
     }
-    prepare_commands(kept.commands.as_ref(), folder, needs.permissions(&user));
+    kept.boxed.prepare(folder, needs.permissions(&user));
     Ok(own.over(kept.drivers_beside(&user, own)?))
 }
 

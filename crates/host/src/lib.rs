@@ -31,6 +31,7 @@ pub mod price_list;
 pub mod project;
 pub mod removal;
 pub mod secrets;
+pub mod server_trial;
 pub mod shell_word;
 mod side_folders;
 mod system;

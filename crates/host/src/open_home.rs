@@ -24,7 +24,6 @@ use crate::off_workers::off_workers;
 use crate::own_drivers::OwnDrivers;
 use crate::prepared::PreparedTree;
 use crate::text_file::FileFault;
-use crate::tree_file::source::prepare_commands;
 use crate::trust::tree_marks;
 use crate::user::allowed_host::AllowedHost;
 use crate::user::configuration::Configuration;
@@ -123,7 +122,7 @@ impl OpenHome {
         prepared: PreparedTree,
         trace: Option<TraceParent>,
     ) -> Result<Tree, StartError> {
-        prepare_commands(prepared.source.commands.as_ref(), &self.folder, prepared.permissions().clone());
+        prepared.source.boxed.prepare(&self.folder, prepared.permissions().clone());
         let PreparedTree { source, definition, allowed, sources, .. } = prepared;
         let _approved = self.drivers.approve(tree, source.in_home(&self.folder).drivers);
         tree_marks::starting(&self.folder, tree, &sources.fingerprint, &allowed);

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use spinney::tree_file::{FileProblem, InputError, ModelSource, Reach, Severity};
-use spinney_drivers::commands::BoxPermissions;
 use spinney_drivers::prices::PriceTableError;
-use spinney_kernel::definition::Definition;
+use spinney_kernel::definition::{Allow, Caps, Definition, FolderGrants, Network};
 use spinney_kernel::primitives::{IdError, Time, TraceParent};
 
 use crate::defaults::{Defaults, DefaultsError};
@@ -14,6 +13,7 @@ use crate::home::tree_copies::TreeSources;
 use crate::own_drivers::OwnDrivers;
 use crate::project::UsersSetting;
 use crate::secrets::{FoundSecret, SecretKind, SecretPlace, SecretScan};
+use crate::tree_file::boxed_tools::BoxedPermissions;
 use crate::tree_file::folders::{GivenFolderError, given_grants, grant};
 use crate::tree_file::overrides::GivenValues;
 use crate::tree_file::problems::{ProblemsKind, TreeFileProblems};
@@ -121,7 +121,7 @@ pub struct PreparedTree {
     /// What its tree is resumed from.
     pub sources: TreeSources,
     user: Variables,
-    permissions: BoxPermissions,
+    permissions: BoxedPermissions,
 }
 
 impl PreparedTree {
@@ -161,7 +161,7 @@ impl PreparedTree {
         let allowed_boxes = AllowedBoxes::new(request.boxes, &defaults.configuration)
             .with_folders(&granted)
             .with_hosts(&allowed);
-        let permissions = BoxPermissions::default();
+        let permissions = BoxedPermissions::default();
         Ok(Self {
             source,
             definition,
@@ -182,6 +182,25 @@ impl PreparedTree {
         egress::sent(&self.egress).into_iter().chain(self.box_needs.lines()).collect()
     }
 
+    /// Keeps only its servers of tools, with one agent that may use all of them: to look at them without a tree.
+    pub fn keep_servers(&mut self) {
+        let servers = self.source.file.definition.servers.clone();
+        let mut folders = FolderGrants::default();
+        for (path, access) in servers.values().flat_map(|server| server.folders.iter()) {
+            folders.add(path.clone(), access);
+        }
+        let hosts = servers.values().flat_map(|server| server.network.rules().cloned());
+        let network = Network::hosts(hosts);
+        let definition = &mut self.definition;
+        definition.servers = servers;
+        definition.folders = None;
+        let Some((name, role)) = definition.roles.iter().next() else { return };
+        let mut role = role.clone();
+        role.caps = Caps { tools: Allow::All, network, folders: Some(folders), ..role.caps };
+        definition.roles = [(name.clone(), role)].into_iter().collect();
+        self.box_needs = BoxNeeds::of_servers(&self.definition);
+    }
+
     /// Gives its commands what they need, because the user has allowed all of it. Without this, a tree that needs anything
     /// does not start.
     pub fn permit_boxes(&mut self) {
@@ -189,7 +208,7 @@ impl PreparedTree {
     }
 
     /// What was given.
-    pub(crate) fn permissions(&self) -> &BoxPermissions {
+    pub(crate) fn permissions(&self) -> &BoxedPermissions {
         &self.permissions
     }
 }
@@ -202,7 +221,8 @@ fn check_secrets(source: &TreeSource, given: &GivenValues, user: &Variables) -> 
         ModelSource::Provider(source) => providers::variables(source).map(str::to_owned).collect(),
         ModelSource::Scripted { .. } => Vec::new(),
     };
-    let variables: BTreeSet<String> = file.models.values().flat_map(of_model).collect();
+    let of_servers = file.definition.servers.values().flat_map(|server| server.env.iter().cloned());
+    let variables: BTreeSet<String> = file.models.values().flat_map(of_model).chain(of_servers).collect();
     let values = variables.iter().filter_map(|name| Some((name.clone(), user.get(name)?)));
     let scan = SecretScan::new(values);
     for Text { name, text } in scripts.iter().chain([text]) {

@@ -22,6 +22,19 @@ impl CheckedArguments {
         let schema = tool.spec().schema;
         Self { tool, schema }
     }
+
+    /// The same for a tool whose schema somebody else wrote.
+    ///
+    /// # Errors
+    /// Why its schema cannot be used, in words.
+    pub fn with_usable_schema(tool: Arc<dyn Tool>) -> Result<Self, String> {
+        let checked = Self::new(tool);
+        match output_schema::check(&checked.schema) {
+            Ok(()) => Ok(checked),
+            Err(wrong) if wrong.path.is_empty() => Err(wrong.expected),
+            Err(wrong) => Err(format!("{} at {}", wrong.expected, wrong.path)),
+        }
+    }
 }
 
 impl Tool for CheckedArguments {

@@ -174,6 +174,7 @@ pub fn definition(plants: &[FixtureAgent]) -> Definition {
         graph: None,
         inputs: Default::default(),
         command_tools: Default::default(),
+        servers: Default::default(),
         folders: None,
         tags: Default::default(),
     }

@@ -19,6 +19,7 @@ pub mod scenario;
 mod script;
 pub mod sim;
 mod test_home;
+pub mod tool_server;
 pub mod transfer_campaign;
 
 pub use spinney;

@@ -121,6 +121,7 @@ const TABOOS: [Taboo; 15] = [
             Home::Path("crates/drivers/attempts/"),
             Home::Path("crates/drivers/src/sandbox/entry.rs"),
             Home::Path("crates/drivers/tests/it/killed.rs"),
+            Home::Path("crates/drivers/tests/it/mcp.rs"),
             Home::Path("crates/drivers/tests/it/processes.rs"),
             Home::Path("xtask/"),
             Home::Benches,

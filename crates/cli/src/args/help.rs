@@ -45,6 +45,12 @@ Examples:
   spinney exec --budget-usd 5 --child-budget-usd 1 --timeout 30m -- ./agent.sh
   spinney exec --live --budget-usd 5 -- claude -p 'your task'
   spinney exec --resume last -- python3 agent.py";
+pub(super) const MCP: &str = "\
+The servers start in their boxes and end with the command. Nothing is written to a home.
+
+Examples:
+  spinney mcp list tree.yaml
+  spinney mcp try tree.yaml notes__search '{ \"text\": \"milk\" }'";
 pub(super) const CHECK: &str = "\
 Examples:
   spinney check tree.yaml

@@ -4,6 +4,7 @@ mod checkpoints;
 mod config;
 mod exec;
 mod help;
+mod mcp;
 mod read_only;
 mod running;
 mod steering;
@@ -23,6 +24,7 @@ pub(crate) use self::checkpoints::{
 };
 pub(crate) use self::config::{Config, ConfigCommand, ConfigGet, ConfigKey, ConfigValues};
 pub(crate) use self::exec::{Exec, ExecGuard};
+pub(crate) use self::mcp::{Mcp, McpTry, ServersOfFile};
 pub(crate) use self::read_only::{
     Attach, Completions, Costs, Events, Files, FilesCat, FilesCommand, Man, Models, Ps, Questions, Replay,
     Shared, SharedWords, Shell, Show, Top, TreeView, WhoseContext,
@@ -202,6 +204,9 @@ pub(crate) enum Command {
     /// List models with their context sizes and prices
     #[command(after_help = help::MODELS)]
     Models(Models),
+    /// Start the servers of tools of a tree file without a tree: list their tools, or call one
+    #[command(subcommand, after_help = help::MCP)]
+    Mcp(Mcp),
     /// Show or change your configuration: default budgets, where keys may go, prices, notifications, files of variables
     #[command(after_help = help::CONFIG)]
     Config(Config),
@@ -273,6 +278,7 @@ impl Command {
             | Self::Models(_)
             | Self::Completions(_)
             | Self::Man(_)
+            | Self::Mcp(_)
             | Self::Config(_)
             | Self::Doctor(_) => None,
         }

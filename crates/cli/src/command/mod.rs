@@ -15,6 +15,7 @@ mod files_diff;
 mod import;
 mod init;
 mod man;
+mod mcp;
 mod models;
 mod ps;
 mod questions;
@@ -75,6 +76,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Resume(args) => resume::resume(home, &args, terminal).await,
         Command::Ps(args) => ps::ps(home, &args, terminal).await,
         Command::Models(args) => models::models(&args, terminal),
+        Command::Mcp(args) => mcp::mcp(home, &args).await,
         Command::Config(args) => config::config(&args, terminal),
         Command::Doctor(args) => doctor::doctor(home, &args).await,
         Command::Events(args) => events::events(home, args, terminal).await,

@@ -15,7 +15,6 @@ use spinney_host::home::tree_copies::ResumeSource;
 use spinney_host::home::{tree_copies, workspaces};
 use spinney_host::notify::Notifier;
 use spinney_host::tree_file::folders::given_grants;
-use spinney_host::tree_file::source::prepare_commands;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::boxes::{AllowedBoxes, BoxNeeds};
 use spinney_host::trust::egress::{self, Egress, InputValues};
@@ -140,7 +139,7 @@ async fn take_up(
     let name = name(journal.as_ref(), known.tree).await?;
     let scripted = kept.scripted.clone();
     note_weak_boxes(journal.as_ref(), known.tree).await?;
-    prepare_commands(kept.commands.as_ref(), path, needs.permissions(&user));
+    kept.boxed.prepare(path, needs.permissions(&user));
     let drivers = kept.drivers(&user)?;
     let open = Arc::new(OpenHome::new(path, Arc::clone(&journal)));
     // Before anything is called: from then on an interrupt stops cleanly.

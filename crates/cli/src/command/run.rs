@@ -8,6 +8,7 @@ use spinney::StartError;
 use spinney::clock::{Clock as _, SystemClock};
 use spinney::rng::Rng;
 use spinney::tree::Stopped;
+use spinney_kernel::definition::Definition;
 use spinney_kernel::primitives::{Seq, Time};
 
 use crate::display::Display;
@@ -32,7 +33,7 @@ use spinney_host::trust::foreign_home;
 use spinney_host::{OpenHome, OwnDrivers};
 use spinney_server::control::Listening;
 use spinney_view::boxes::WeakBox;
-use spinney_view::wording::{one_line, short_id};
+use spinney_view::wording::{counted, one_line, short_id};
 
 /// Runs a tree file to its end.
 pub(super) async fn run(home: Sourced<&Path>, args: args::Run, terminal: Terminal) -> Result<Exit> {
@@ -64,6 +65,7 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     let open = Arc::new(OpenHome::new(&path, Arc::new(journal)));
     let (name, scripted) = (prepared.definition.name.clone(), prepared.source.scripted());
     note_boxes(&WeakBox::all(&prepared.definition));
+    note_servers(&prepared.definition);
     let command = prepared.defaults.configuration.notify().cloned();
     // Before anything is called: from then on an interrupt stops cleanly.
     let interrupts = Interrupts::listen(Arc::clone(open.home()), &path, id)?;
@@ -131,6 +133,18 @@ pub(super) fn head(style: Style, display: Display, what: &str, scripted: &Script
 /// Says which commands run in a weaker box, or in none.
 pub(super) fn note_boxes(weak: &[WeakBox]) {
     weak.iter().for_each(|weak| out::note(&format!("WEAK BOX: {weak}")));
+}
+
+/// Says which servers of tools are started, because the tree waits for them.
+fn note_servers(definition: &Definition) {
+    let names: Vec<&str> = definition.used_servers().map(|(name, _)| name.as_str()).collect();
+    if !names.is_empty() {
+        out::note(&format!(
+            "starting {} of tools: {}",
+            counted(names.len() as u64, "server"),
+            names.join(", ")
+        ));
+    }
 }
 
 /// Opens the socket by which other processes steer this one.

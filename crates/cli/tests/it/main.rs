@@ -49,6 +49,7 @@ mod live_view;
 mod logging;
 mod looking;
 mod lost_commits;
+mod mcp;
 mod models;
 mod network;
 mod notifying;

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use spinney_kernel::definition::{HostsArgument, TimeSpan};
 use spinney_kernel::port::Rights;
 
-use crate::sandbox::BoxedCommand;
+use crate::sandbox::{BoxedCommand, BoxedInput};
 
 pub(super) const DESCRIPTION: &str = "run a program on this machine, in a box {command, cwd?, timeout?, stdin?, hosts?}, and get its exit code and what it printed; it begins in a folder of yours where it may write, with no network but your hosts; files that it leaves in `outputs/` there are kept";
 pub(super) const SCHEMA: &str = r#"{"type":"object","properties":{"command":{"description":"the program and its arguments as a list of texts, such as [\"python3\", \"test.py\"], or one text: a line for the shell"},"cwd":{"type":"string","description":"the folder to begin in, such as outputs; your own if left out"},"timeout":{"type":"string","description":"such as 30s or 10m, 2m if left out, at most 1h"},"stdin":{"type":"string","description":"what it reads from its standard input"},"hosts":{"type":"array","items":{"type":"string"},"description":"hosts that it needs and you do not have, such as api.example.org:443; a person is asked, if you may ask"}},"required":["command"],"additionalProperties":false}"#;
@@ -76,7 +76,7 @@ impl Args {
         }
         let mut command = BoxedCommand::new(arguments);
         command.folder = folder;
-        command.stdin = self.stdin.into_bytes();
+        command.input = BoxedInput::Bytes(self.stdin.into_bytes());
         command.timeout = timeout;
         command.kept_bytes = KEPT_BYTES;
         Ok(command)

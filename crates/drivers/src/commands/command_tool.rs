@@ -12,7 +12,7 @@ use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 
 use super::args::KEPT_BYTES;
 use super::tool::{Commands, SHOWN_BYTES, SLACK_MS};
-use crate::sandbox::BoxedCommand;
+use crate::sandbox::{BoxedCommand, BoxedInput};
 
 /// What such a tool does and how it is called.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl CommandToolSpec {
         let words = self.command.fill(&map).map_err(|error| error.to_string())?;
         let mut command = BoxedCommand::new(words);
         command.folder = begin.map(Path::to_owned);
-        command.stdin = Value::Object(map).to_string().into_bytes();
+        command.input = BoxedInput::Bytes(Value::Object(map).to_string().into_bytes());
         command.timeout = Duration::from_millis(self.timeout_ms);
         command.kept_bytes = KEPT_BYTES;
         Ok(command)

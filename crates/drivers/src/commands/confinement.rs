@@ -58,7 +58,7 @@ fn asked_network(granted: BoxNetwork, requests: HostRequests) -> BoxNetwork {
 }
 
 /// What boxes of an agent with this network are connected to. What old journals granted without naming a host is nothing.
-pub(super) fn network(granted: &Network) -> BoxNetwork {
+pub(crate) fn network(granted: &Network) -> BoxNetwork {
     let localhost = RemoteHost::Name("localhost".into());
     let names_this_machine = |rule: &HostRule| {
         rule.address().is_some_and(|address| address.is_loopback())

@@ -23,7 +23,7 @@ const COVERS_MAX: usize = 512;
 
 /// The paths of one agent's folders that its commands do not have as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct FolderCovers {
+pub(crate) struct FolderCovers {
     pub(super) hidden: Vec<PathBuf>,
     pub(super) read_only: Vec<PathBuf>,
     pub(super) reserved: Vec<PathBuf>,
@@ -31,7 +31,7 @@ pub(super) struct FolderCovers {
 
 impl FolderCovers {
     /// Those of an agent with these rights, as its folders are now. An error says why a command cannot have one of them.
-    pub(super) fn new(rights: &Rights, hidden: &HiddenFolders) -> Result<Self, String> {
+    pub(crate) fn new(rights: &Rights, hidden: &HiddenFolders) -> Result<Self, String> {
         let mut covers = Self::default();
         let mut read_only = BTreeSet::new();
         for folder in &rights.folders {
@@ -59,6 +59,12 @@ impl FolderCovers {
             ));
         }
         Ok(covers)
+    }
+
+    /// What is hidden, what is only read, and what must not be made.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn into_parts(self) -> (Vec<PathBuf>, Vec<PathBuf>, Vec<PathBuf>) {
+        (self.hidden, self.read_only, self.reserved)
     }
 
     /// Whether commands with these rights need a box that can keep something from them.

@@ -92,6 +92,6 @@ const OTHERWISE: &str =
 const OTHERWISE_FETCH: &str =
     "; or take `network`, also from `approvals`, from the agents that run commands: `fetch` works without it";
 
-pub(super) fn said(refusal: &BoxRefusal) -> String {
+pub(crate) fn said(refusal: &BoxRefusal) -> String {
     refusal_remedy(refusal).map_or_else(|| refusal.to_string(), |remedy| format!("{refusal}: {remedy}"))
 }

@@ -16,3 +16,7 @@ pub use self::command_tool::CommandToolSpec;
 pub use self::permissions::BoxPermissions;
 pub use self::remedy::{namespace_remedy, refusal_remedy};
 pub use self::tool::Commands;
+#[cfg(feature = "mcp")]
+pub(crate) use self::{
+    confinement::network as box_network, covers::FolderCovers, gate::said as refusal_in_words,
+};

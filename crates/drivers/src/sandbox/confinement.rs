@@ -122,6 +122,16 @@ pub enum BoxTier {
     Namespaces,
 }
 
+/// What a command reads from its standard input, and who reads its standard output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BoxedInput {
+    /// These bytes. What it writes is kept.
+    Bytes(Vec<u8>),
+    /// A conversation: [`BoxedRun::take_pipes`](super::BoxedRun::take_pipes) hands out both ends. Of what it writes, only
+    /// the standard error is kept.
+    Piped,
+}
+
 /// A command for a box.
 #[derive(Clone, Debug)]
 pub struct BoxedCommand {
@@ -129,7 +139,7 @@ pub struct BoxedCommand {
     pub arguments: Vec<OsString>,
     /// Where it begins; in the workspace, if there is none.
     pub folder: Option<PathBuf>,
-    pub stdin: Vec<u8>,
+    pub input: BoxedInput,
     pub timeout: Duration,
     /// Of each stream this many bytes from the beginning and as many from the end are kept.
     pub kept_bytes: usize,
@@ -142,7 +152,7 @@ impl BoxedCommand {
         Self {
             arguments: arguments.into_iter().map(Into::into).collect(),
             folder: None,
-            stdin: Vec::new(),
+            input: BoxedInput::Bytes(Vec::new()),
             timeout: Duration::from_secs(600),
             kept_bytes: 64 << 10,
         }

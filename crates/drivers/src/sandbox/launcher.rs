@@ -14,7 +14,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::geteuid;
 use spinney_kernel::port::{FolderAccess, FolderRight};
 
-use super::confinement::{BoxNetwork, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement};
+use super::confinement::{
+    BoxNetwork, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, BoxedInput, Confinement,
+};
 use super::descriptors;
 use super::fork_server::ForkServer;
 use super::landlock::{ABI_MIN, ABI_WITH_SCOPES, Access};
@@ -22,7 +24,7 @@ use super::machine::{LandlockSupport, MachineSupport, NamespaceSupport, ProcessL
 use super::network::{self, BoxListener};
 use super::order::{BoxOrder, Grant, Presence, Walls};
 use super::refusal::{BoxRefusal, NamespaceNeed};
-use super::run::{BoxedExit, BoxedRun};
+use super::run::{BoxStreams, BoxedExit, BoxedRun};
 use super::step::BoxStep;
 use super::system_calls::{ModeChanges, Surroundings, filter};
 use super::system_paths::{facts, grants, search};
@@ -186,7 +188,13 @@ impl BoxLauncher {
         let ((stdout, stdout_to), (stderr, stderr_to)) = (io::pipe()?, io::pipe()?);
         let has_proxy = order.has_proxy;
         let order = in_memory(c"order", &order.to_bytes())?;
-        let stdin = in_memory(c"stdin", &command.stdin)?;
+        let (stdin, stdin_from) = match &command.input {
+            BoxedInput::Bytes(bytes) => (in_memory(c"stdin", bytes)?, None),
+            BoxedInput::Piped => {
+                let (read, write) = io::pipe()?;
+                (OwnedFd::from(read), Some(OwnedFd::from(write)))
+            }
+        };
         let (network, boxes) = if has_proxy { Some(network::channel()?) } else { None }.unzip();
         let descriptors: Vec<_> =
             [order.as_fd(), stdin.as_fd()].into_iter().chain(boxes.as_ref().map(OwnedFd::as_fd)).collect();
@@ -194,7 +202,8 @@ impl BoxLauncher {
         let guard = self.guards.start_guard([guards.as_fd(), stdout_to.as_fd(), stderr_to.as_fd()])?;
         // A guard that nobody waits for gets no order and runs nothing, so an error up to here means that nothing ran.
         descriptors::send(control.as_fd(), &[0], &descriptors).map_err(io::Error::from)?;
-        BoxedRun::new(guard, control, stdout.into(), stderr.into(), (tier, listener), command)
+        let streams = BoxStreams { stdin: stdin_from, stdout: stdout.into(), stderr: stderr.into() };
+        BoxedRun::new(guard, control, streams, (tier, listener), command)
     }
 }
 

@@ -35,7 +35,8 @@ mod usage;
 mod watch;
 
 pub use self::confinement::{
-    BoxLimits, BoxNetwork, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, Confinement, LocalhostMeaning,
+    BoxLimits, BoxNetwork, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, BoxedInput, Confinement,
+    LocalhostMeaning,
 };
 pub use self::entry::{HELPER_NAME, can_guard_boxes, guard_a_box};
 pub use self::kept_output::{KeptOutput, OutputStream};
@@ -47,5 +48,5 @@ pub use self::network::BoxListener;
 pub use self::refusal::{BoxRefusal, NamespaceNeed};
 pub use self::report::BoxUsage;
 pub(crate) use self::reserved::is_ours as is_reserved;
-pub use self::run::{BoxLimit, BoxedEnd, BoxedExit, BoxedRun};
+pub use self::run::{BoxLimit, BoxPipes, BoxedEnd, BoxedExit, BoxedRun};
 pub use self::step::BoxStep;

@@ -10,7 +10,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustix::process::{Signal, pidfd_send_signal};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
-use tokio::net::unix::pipe::Receiver;
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::{sleep, timeout};
 
 use super::confinement::{BoxTier, BoxedCommand};
@@ -77,8 +77,24 @@ pub struct BoxedRun {
     tier: BoxTier,
     timeout: Duration,
     streams: [Stream; 2],
+    pipes: Option<BoxPipes>,
     report: Option<BoxReport>,
     network: Option<BoxListener>,
+}
+
+/// Our ends of the standard streams.
+pub(super) struct BoxStreams {
+    /// Only of a conversation.
+    pub(super) stdin: Option<OwnedFd>,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+/// The conversation with a command.
+#[derive(Debug)]
+pub struct BoxPipes {
+    pub stdin: Sender,
+    pub stdout: Receiver,
 }
 
 #[derive(Debug)]
@@ -93,19 +109,21 @@ impl BoxedRun {
     pub(super) fn new(
         guard: StartedGuard,
         control: OwnedFd,
-        stdout: OwnedFd,
-        stderr: OwnedFd,
+        from: BoxStreams,
         (tier, network): (BoxTier, Option<BoxListener>),
         command: &BoxedCommand,
     ) -> io::Result<Self> {
-        let stream = |name, from| -> io::Result<Stream> {
-            let from = Some(Receiver::from_owned_fd(from)?);
-            Ok(Stream { name, from, kept: KeptOutput::new(command.kept_bytes) })
+        let stdout = Receiver::from_owned_fd(from.stdout)?;
+        let (stdout, pipes) = match from.stdin {
+            None => (Some(stdout), None),
+            Some(stdin) => (None, Some(BoxPipes { stdin: Sender::from_owned_fd(stdin)?, stdout })),
         };
-        let streams = [stream(OutputStream::Stdout, stdout)?, stream(OutputStream::Stderr, stderr)?];
+        let stderr = Some(Receiver::from_owned_fd(from.stderr)?);
+        let stream = |name, from| Stream { name, from, kept: KeptOutput::new(command.kept_bytes) };
+        let streams = [stream(OutputStream::Stdout, stdout), stream(OutputStream::Stderr, stderr)];
         let control = UnixStream::from_std(control.into())?;
         let timeout = command.timeout;
-        Ok(Self { guard, control, tier, timeout, streams, report: None, network })
+        Ok(Self { guard, control, tier, timeout, streams, pipes, report: None, network })
     }
 
     /// The number of the guard's process, for those who watch processes.
@@ -117,6 +135,11 @@ impl BoxedRun {
     /// Where the box connects to, if it was asked for; once.
     pub const fn take_network(&mut self) -> Option<BoxListener> {
         self.network.take()
+    }
+
+    /// Both ends of a conversation, if it is one; once.
+    pub const fn take_pipes(&mut self) -> Option<BoxPipes> {
+        self.pipes.take()
     }
 
     /// Asks for the end of everything in the box. [`finish`](Self::finish) says when it is done.

@@ -83,6 +83,18 @@ impl Workspaces {
         self.tree
     }
 
+    /// A folder for a server of tools, which no agent has: the id of an agent has no dot.
+    ///
+    /// # Errors
+    /// The operating system's error; also if a link or a file is in the folder's place.
+    #[cfg(all(feature = "mcp", target_os = "linux"))]
+    pub(crate) fn server_folder(&self, root: &Path, server: &str) -> Result<PathBuf, WorkspaceFault> {
+        let name = format!("server.{server}");
+        let made = folder::open(&self.folder, &name)
+            .and_then(|_| root.join(self.tree.to_string()).join(&name).canonicalize());
+        made.map_err(WorkspaceFault::at(format!("{}/{name}", self.tree)))
+    }
+
     /// Opens the workspace of an agent, and creates its folders if needed.
     ///
     /// # Errors

@@ -15,7 +15,8 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use spinney_drivers::commands::refusal_remedy;
 use spinney_drivers::sandbox::{
     BoxLauncher, BoxLimit, BoxLimits, BoxRefusal, BoxStep, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand,
-    BoxedEnd, BoxedExit, Confinement, LandlockSupport, NamespaceNeed, NamespaceSupport, OutputStream,
+    BoxedEnd, BoxedExit, BoxedInput, Confinement, LandlockSupport, NamespaceNeed, NamespaceSupport,
+    OutputStream,
 };
 use spinney_testkit::processes::{HeldProcesses, processes_below};
 use tempfile::TempDir;
@@ -71,7 +72,7 @@ async fn a_command_has_its_input_its_folder_and_a_typed_end() {
     for tier in tiers(&launcher) {
         let confinement = confinement(tier, home.path());
         let script = "cat; pwd >&2; echo $HOME >&2; env | wc -l >&2; exit 3";
-        let command = BoxedCommand { stdin: b"given".to_vec(), ..shell(script) };
+        let command = BoxedCommand { input: BoxedInput::Bytes(b"given".to_vec()), ..shell(script) };
         let mut seen = Vec::new();
         let mut running = launcher.start(&confinement, &command).unwrap();
         let mut collect = |stream, bytes: &[u8]| seen.push((stream, bytes.to_vec()));

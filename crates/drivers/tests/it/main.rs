@@ -22,6 +22,8 @@ mod golden;
 mod http;
 mod isolation;
 mod killed;
+#[cfg(all(feature = "mcp", target_os = "linux"))]
+mod mcp;
 #[cfg(all(feature = "processes", target_os = "linux"))]
 mod network;
 mod offload;

@@ -11,7 +11,7 @@ use spinney::tree_file::{FileProblem, InputError, Reach, Severity, TreeFile};
 use spinney::{Drivers, FirstCall};
 use spinney_drivers::http::HostName;
 use spinney_drivers::prices::PriceTableError;
-use spinney_kernel::definition::Definition;
+use spinney_kernel::definition::{Allow, Definition};
 use spinney_kernel::primitives::Time;
 use spinney_view::outline::TreeOutline;
 use spinney_view::wording::counted;
@@ -192,9 +192,20 @@ fn definition(
 }
 
 /// Warns of a root that could not make its first call, by deciding the start as a run would.
+/// Without tools of servers: what they are is known when the servers run, and checking starts none.
+fn without_served_tools(definition: &Definition) -> Definition {
+    let mut without = definition.clone();
+    for role in without.roles.values_mut() {
+        if let Allow::Only(tools) = &mut role.caps.tools {
+            tools.retain(|tool| definition.server_of(tool).is_none());
+        }
+    }
+    without
+}
+
 fn first_call(file: &TreeFile, drivers: &Drivers, definition: &Definition, now: Time) -> Option<FileProblem> {
     let entry = &definition.entry;
-    match drivers.first_call(definition.clone(), now) {
+    match drivers.first_call(without_served_tools(definition), now) {
         Err(error) => Some(FileProblem::error(file.bad_key("agents", error))),
         Ok(FirstCall::Never(short)) => {
             let show = |amount| format!("{:#}", short.resource.amount(amount));

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use spinney::Drivers;
 use spinney::tree_file::{CommandTool, FileError, TreeFile};
-use spinney_drivers::commands::Commands;
 use spinney_drivers::http::HttpSetupError;
 use spinney_journal::{Journal, JournalFault, source_bytes, started_sources};
 use spinney_kernel::primitives::{BlobHash, IdError, ModelName, SourceFile, SourceName, ToolName, TreeId};
@@ -24,6 +23,7 @@ use spinney_kernel::primitives::{BlobHash, IdError, ModelName, SourceFile, Sourc
 use super::{old_copies, pending_folders};
 use crate::own_drivers::OwnDrivers;
 use crate::text_file::UnreadText;
+use crate::tree_file::boxed_tools::BoxedTools;
 use crate::tree_file::providers::{self, Catalog, Scripted};
 use crate::tree_file::source::{self, Parts, SourceDriversError, Text, TreeSource};
 use crate::user::variables::Variables;
@@ -193,8 +193,8 @@ pub struct ResumeSource {
     pub text: Text,
     /// The hash of all that was read.
     pub source: Option<BlobHash>,
-    /// What runs the commands of its agents.
-    pub commands: Option<Commands>,
+    /// What starts its processes.
+    pub boxed: BoxedTools,
     /// Those that answer from scripts.
     drivers: Drivers,
 }
@@ -296,7 +296,7 @@ fn kept(home: &Path, files: SourceTexts) -> Result<ResumeSource, ChangedCopy> {
     };
     let parts = list.models.iter().map(part).collect::<Result<Parts, ChangedCopy>>()?;
     // Its journal has what its agents may call.
-    let (drivers, commands) =
+    let (drivers, boxed) =
         source::with_tools(source::drivers(&scripts, &parts)?, home, &list.tools, |_| true);
     // Trees of scripts alone are not read again: a newer version may read tree files in a stricter way.
     let text = Text { name: list.tree_file.clone(), text: text(&tree_file(&list.tree_file))?.clone() };
@@ -307,7 +307,7 @@ fn kept(home: &Path, files: SourceTexts) -> Result<ResumeSource, ChangedCopy> {
             Some(CalledFile { file, text: text.clone(), models: list.called.clone() })
         }
     };
-    Ok(ResumeSource { scripted: list.scripted(), called, text, source: Some(source), drivers, commands })
+    Ok(ResumeSource { scripted: list.scripted(), called, text, source: Some(source), drivers, boxed })
 }
 
 impl List {

@@ -16,7 +16,7 @@ const BESIDE: [&str; 2] = ["./", "../"];
 /// Where an argument of a call begins.
 const PLACE: &str = "{{";
 
-fn is_beside(word: &str) -> bool {
+pub(super) fn is_beside(word: &str) -> bool {
     BESIDE.iter().any(|beginning| word.starts_with(beginning))
 }
 
@@ -76,7 +76,7 @@ fn has_tool(role: &Role, tool: &ToolName) -> bool {
 }
 
 /// What every box can read.
-fn is_of_system(path: &str) -> bool {
+pub(super) fn is_of_system(path: &str) -> bool {
     ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/"].iter().any(|folder| path.starts_with(folder))
 }
 

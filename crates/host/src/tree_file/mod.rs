@@ -1,5 +1,6 @@
 //! A tree file on disk: the file and its scripts, the models that it names, and what is wrong with it.
 
+pub mod boxed_tools;
 mod command_tools;
 pub mod folders;
 pub mod low_prices;
@@ -7,4 +8,5 @@ pub mod masked;
 pub mod overrides;
 pub mod problems;
 pub mod providers;
+mod servers;
 pub mod source;

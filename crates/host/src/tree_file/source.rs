@@ -13,10 +13,11 @@ use spinney::tree_file::{
     CommandTool, FILE_BYTES_MAX, FileError, FileErrors, FileProblem, ModelSource, Reach, Severity, TreeFile,
     nearest,
 };
-use spinney_drivers::commands::{BoxPermissions, Commands};
+use spinney_drivers::commands::Commands;
 use spinney_drivers::fetch::Fetch;
 use spinney_drivers::files::{FileTool, Files};
 use spinney_drivers::http::HttpSetupError;
+use spinney_drivers::mcp::ToolServers;
 use spinney_drivers::sandbox::can_guard_boxes;
 use spinney_drivers::scripted::{Mentioned, SCRIPT_BYTES_MAX, Script, ScriptError, ScriptMention};
 use spinney_drivers::working_copies::WorkingCopyGate;
@@ -24,12 +25,14 @@ use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::definition::{Builtin, Definition, FETCH, Role};
 use spinney_kernel::primitives::{BlobHash, ByName, FolderPath, IdError, ModelName, RoleName, ToolName};
 
+use super::boxed_tools::BoxedTools;
 use super::command_tools;
 use super::folders::{self, hidden_folders};
 use super::overrides::GivenValues;
 use super::problems::{ProblemsKind, TreeFileProblems};
 use super::providers::{self, Catalog, Scripted};
-use crate::inside::{OURSELVES, command_mark};
+use super::servers::{self, CheckedServers};
+use crate::inside::OURSELVES;
 use crate::own_drivers::OwnDrivers;
 use crate::system::files::UNBLOCKED;
 use crate::system::private_files::{self, Links};
@@ -120,8 +123,8 @@ pub struct TreeSource {
     pub called: Vec<ModelName>,
     /// The models and tools that play them.
     pub drivers: Drivers,
-    /// What runs the commands of its agents, if they may.
-    pub commands: Option<Commands>,
+    /// What starts its processes.
+    pub boxed: BoxedTools,
 }
 
 impl TreeSource {
@@ -226,6 +229,7 @@ pub fn examine(
             file.resolve_folders(&|written, access| folders::resolve(written, access, folder, &hidden));
         examined.problems.extend(resolved.into_iter().map(FileProblem::error));
         examined.problems.extend(command_tools::complete(&mut file, folder));
+        examined.problems.extend(servers::complete(&mut file, folder));
         let found = find_scripts(&file, folder, allowed, (user, own), &mut examined);
         examined.finish(file, text.clone(), found, home, keys, (user, own))?;
     }
@@ -341,7 +345,10 @@ impl ExaminedFile {
         }
         let known: Vec<ToolName> = everywhere().chain(played).chain(own.tool_names().cloned()).collect();
         self.problems.extend(command_tools::taken(&file, &known).into_iter().map(FileProblem::error));
-        let known: Vec<ToolName> = known.into_iter().chain(file.command_tools.keys().cloned()).collect();
+        // Which tools a server has is known when it runs.
+        let served = file.tools().filter(|(_, tool)| file.may_be_served(tool)).map(|(_, tool)| tool.clone());
+        let known: Vec<ToolName> =
+            known.into_iter().chain(file.command_tools.keys().cloned()).chain(served).collect();
         // Which tools a script has that cannot be read is unknown.
         let is_known = scripts.iter().all(|(_, _, script)| script.is_some());
         let unknown = file.tools().filter(|(_, tool)| is_known && !known.contains(tool));
@@ -365,7 +372,7 @@ impl ExaminedFile {
         }
         let scripts: Vec<Text> = scripts.into_iter().map(|(_, text, _)| text).collect();
         let is_named = |tool: &ToolName| file.tools().any(|(_, named)| named == tool);
-        let (drivers, commands) = with_tools(drivers(&scripts, &parts)?, home, &file.command_tools, is_named);
+        let (drivers, boxed) = with_tools(drivers(&scripts, &parts)?, home, &file.command_tools, is_named);
         let (drivers, errors) = providers::with_models(drivers, &file, &called, user)?;
         let drivers = own.over(drivers);
         self.can_start = errors.is_empty();
@@ -379,7 +386,7 @@ impl ExaminedFile {
             errors.into_iter().map(|error| FileProblem { severity: severity(&error), what: error.into() });
         self.problems.extend(problems);
         if !self.is_wrong() {
-            self.source = Some(TreeSource { file, text, scripts, parts, called, drivers, commands });
+            self.source = Some(TreeSource { file, text, scripts, parts, called, drivers, boxed });
         }
         Ok(())
     }
@@ -401,6 +408,8 @@ impl ExaminedFile {
                     .push(FileProblem::error(error.with_help("a command never gets a provider's key")));
             }
         }
+        let is_key = |name: &str| providers::is_usual_key(name) || keys.iter().any(|key| key == name);
+        self.problems.extend(servers::with_keys(file, is_key).into_iter().map(FileProblem::error));
     }
 
     /// Warns of roles and tools that scripts name but the file does not define, and of roles that a script does not answer.
@@ -523,13 +532,14 @@ impl TreeSource {
     }
 }
 
-/// Adds the requested tools of ours that no script provides, and those of the tree file. Commands have to be prepared before the tree starts.
+/// Adds the requested tools of ours that no script provides, and those of the tree file. What starts processes has to be
+/// prepared before the tree starts.
 pub fn with_tools(
     drivers: Drivers,
     home: &Path,
     tools: &BTreeMap<ToolName, CommandTool>,
     is_wanted: impl Fn(&ToolName) -> bool,
-) -> (Drivers, Option<Commands>) {
+) -> (Drivers, BoxedTools) {
     let hidden = hidden_folders(home);
     let files = Files::default().hiding(hidden.clone());
     let drivers = drivers.with_workspaces(Workspaces::root(home)).with_folder_filler(Arc::new(files.clone()));
@@ -547,27 +557,18 @@ pub fn with_tools(
         true => drivers.with_tool(fetch, Fetch::default().tool()),
         false => drivers,
     };
+    let servers = ToolServers::new(OURSELVES.into()).hiding(hidden.clone());
+    let drivers = drivers.with_tool_source(Arc::new(CheckedServers(servers.clone())));
     let name = Commands::tool_name();
     let runs_commands = is_missing(&drivers, &name);
     if !runs_commands && tools.is_empty() {
-        return (drivers, None);
+        return (drivers, BoxedTools { commands: None, servers });
     }
     let commands = Commands::new(OURSELVES.into()).hiding(hidden);
     let drivers = if runs_commands { drivers.with_tool(name, commands.tool()) } else { drivers };
     let drivers = command_tools::with_command_tools(drivers, &commands, tools);
-    (drivers.with_tool_source(Arc::new(commands.clone())), Some(commands))
-}
-
-/// Lets the agents of a tree in this home run commands, as far as the user allows it.
-pub fn prepare_commands(commands: Option<&Commands>, home: &Path, permissions: BoxPermissions) {
-    // A program that is started again without knowing why would do what it does.
-    if !can_guard_boxes() {
-        return;
-    }
-    // Without a mark nothing would know what the processes belong to, so that none is started.
-    if let Some((commands, Ok(mark))) = commands.map(|commands| (commands, command_mark(home))) {
-        commands.prepare(permissions, mark);
-    }
+    let drivers = drivers.with_tool_source(Arc::new(commands.clone()));
+    (drivers, BoxedTools { commands: Some(commands), servers })
 }
 
 /// Tools that exist in every tree.

@@ -3,17 +3,20 @@
 //! start, in their configuration, or in answer to a question about that text of the file.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 
 use spinney_drivers::commands::BoxPermissions;
+use spinney_drivers::mcp::ServerPermissions;
 use spinney_journal::{Journal, JournalFault};
-use spinney_kernel::definition::{BoxWalls, Definition, FolderAccess, FolderGrants};
+use spinney_kernel::definition::{BoxWalls, Definition, FolderAccess, FolderGrants, ToolServer};
 use spinney_kernel::primitives::{RoleName, Seq, TreeId};
 use spinney_kernel::record::Event;
 
 use super::allowed_hosts::AllowedHosts;
 use super::file_answers::FileAnswers;
 use crate::error_text::with_causes;
+use crate::tree_file::boxed_tools::BoxedPermissions;
 use crate::tree_file::providers;
 use crate::tree_file::source::Text;
 use crate::user::box_allowance::BoxAllowance;
@@ -60,7 +63,36 @@ impl BoxNeeds {
                 needs.entry(BoxAllowance::Host(rule.clone())).or_default().push(role.clone());
             }
         }
-        Self(needs)
+        let mut all = Self(needs);
+        all.add_servers(definition);
+        all
+    }
+
+    /// Those of its servers alone.
+    #[must_use]
+    pub fn of_servers(definition: &Definition) -> Self {
+        let mut all = Self::default();
+        all.add_servers(definition);
+        all
+    }
+
+    fn add_servers(&mut self, definition: &Definition) {
+        let needs = &mut self.0;
+        for (_, server) in definition.used_servers() {
+            let users = definition.roles.iter().filter(|(_, role)| {
+                definition.servers_of(role).any(|(_, of_role)| std::ptr::eq(of_role, server))
+            });
+            let users: Vec<RoleName> = users.map(|(name, _)| name.clone()).collect();
+            let folders = server.folders.iter();
+            let folders = folders.map(|(path, access)| BoxAllowance::Folder { access, path: path.clone() });
+            let hosts = server.network.rules().cloned().map(BoxAllowance::Host);
+            let itself = BoxAllowance::Server(server.allowance());
+            for need in folders.chain(hosts).chain([itself]) {
+                let roles = needs.entry(need).or_default();
+                let new: Vec<RoleName> = users.iter().filter(|role| !roles.contains(role)).cloned().collect();
+                roles.extend(new);
+            }
+        }
     }
 
     /// Those of a stored tree.
@@ -98,7 +130,8 @@ impl BoxNeeds {
 
     /// Exactly what is needed, with the values of variables. To be asked for only after the user has allowed it.
     #[must_use]
-    pub fn permissions(&self, user: &Variables) -> BoxPermissions {
+    pub fn permissions(&self, user: &Variables) -> BoxedPermissions {
+        let mut servers = ServerPermissions::default();
         let mut permissions = BoxPermissions::default();
         for need in self.0.keys() {
             match need {
@@ -107,22 +140,38 @@ impl BoxNeeds {
                 BoxAllowance::Copy(_) => {}
                 // What an agent has of them is in its rights.
                 BoxAllowance::Folder { .. } | BoxAllowance::Host(_) => {}
-                // A key of a provider is never given, whatever was allowed.
-                BoxAllowance::Env(name) if providers::is_usual_key(name) => {}
                 BoxAllowance::Env(name) => {
-                    let value = user.get(name).filter(|value| {
-                        let is_key = providers::is_key_value(value, user);
-                        if is_key {
-                            tracing::warn!("commands do not get {name}: it has a provider's key");
+                    if let Some(value) = variable(name, user) {
+                        permissions.environment.insert(name.clone(), value);
+                    }
+                }
+                BoxAllowance::Server(command) => {
+                    for name in ToolServer::variables_of(command) {
+                        if let Some(value) = variable(name, user) {
+                            servers.environment.insert(name.to_owned(), value);
                         }
-                        !is_key
-                    });
-                    permissions.environment.insert(name.clone(), value.map(Into::into));
+                    }
+                    servers.servers.insert(command.clone());
                 }
             }
         }
-        permissions
+        BoxedPermissions { commands: permissions, servers }
     }
+}
+
+/// The value of a variable that a box gets, if it is set. A key of a provider is never given, whatever was allowed.
+fn variable(name: &str, user: &Variables) -> Option<Option<OsString>> {
+    if providers::is_usual_key(name) {
+        return None;
+    }
+    let value = user.get(name).filter(|value| {
+        let is_key = providers::is_key_value(value, user);
+        if is_key {
+            tracing::warn!("{name} is not given to any box: it has a provider's key");
+        }
+        !is_key
+    });
+    Some(value.map(Into::into))
 }
 
 fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
@@ -148,6 +197,9 @@ fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
             format!("let {roles} read and write {path}")
         }
         BoxAllowance::Host(rule) => format!("let tools of {roles} connect to {rule}"),
+        BoxAllowance::Server(command) => {
+            format!("start the server `{}` in a box, for {roles}", command.escape_debug())
+        }
     }
 }
 

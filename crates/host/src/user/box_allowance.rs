@@ -1,5 +1,5 @@
 //! What the user allows a tree file to have beyond a whole box: `signals`, `none`, a variable, `env:NAME`, a folder,
-//! `read:PATH` and `write:PATH`, or working copies of a repository, `copy:PATH`.
+//! `read:PATH` and `write:PATH`, working copies of a repository, `copy:PATH`, or a server of tools, `mcp:COMMAND`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,6 +10,7 @@ use spinney_kernel::primitives::limit::NAME_BYTES_MAX;
 use spinney_kernel::primitives::{FolderPath, HostRule};
 
 const HOST: &str = "host:";
+const SERVER: &str = "mcp:";
 
 /// Something that a file alone cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +30,9 @@ pub enum BoxAllowance {
     Copy(FolderPath),
     /// Connections to a host. Users allow it with the hosts that may be sent their keys.
     Host(HostRule),
+    /// To start a server of tools: its variables and its whole command, as
+    /// [`ToolServer::allowance`](spinney_kernel::definition::ToolServer::allowance) has them.
+    Server(String),
 }
 
 impl BoxAllowance {
@@ -40,6 +44,7 @@ impl BoxAllowance {
             Self::Folder { access, .. } => access.as_str(),
             Self::Copy(_) => "working_copy",
             Self::Host(_) => "network",
+            Self::Server(_) => "mcp",
         }
     }
 }
@@ -53,7 +58,7 @@ impl fmt::Display for NotABoxAllowance {
         let text: String = self.0.chars().take(60).collect();
         write!(
             f,
-            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH`, `write:PATH` or `copy:PATH` with an absolute path"
+            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH`, `write:PATH` or `copy:PATH` with an absolute path, or `mcp:COMMAND`"
         )
     }
 }
@@ -67,6 +72,9 @@ impl FromStr for BoxAllowance {
         match text {
             "signals" => Ok(Self::Walls(BoxWalls::OpenToSignals)),
             "none" => Ok(Self::Walls(BoxWalls::None)),
+            other if other.len() > SERVER.len() && other.starts_with(SERVER) => {
+                Ok(Self::Server(other[SERVER.len()..].to_owned()))
+            }
             other => Self::named(other).ok_or_else(|| NotABoxAllowance(text.to_owned())),
         }
     }
@@ -111,6 +119,7 @@ impl fmt::Display for BoxAllowance {
             Self::Folder { access, path } => write!(f, "{}:{path}", access.as_str()),
             Self::Copy(path) => write!(f, "copy:{path}"),
             Self::Host(rule) => write!(f, "{HOST}{rule}"),
+            Self::Server(command) => write!(f, "{SERVER}{command}"),
         }
     }
 }
@@ -127,7 +136,16 @@ mod tests {
 
     #[test]
     fn an_allowance_is_written_as_it_is_read() {
-        for text in ["signals", "none", "env:CI", "env:_A1", "read:/a/b", "write:/a b", "copy:/a/b"] {
+        for text in [
+            "signals",
+            "none",
+            "env:CI",
+            "env:_A1",
+            "read:/a/b",
+            "write:/a b",
+            "copy:/a/b",
+            "mcp:$KEY npx \"a b\"",
+        ] {
             assert_eq!(text.parse::<BoxAllowance>().unwrap().to_string(), text);
         }
         for wrong in [

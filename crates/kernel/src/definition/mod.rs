@@ -25,6 +25,7 @@ mod shared_access;
 mod shares;
 mod subject;
 mod thinking;
+mod tool_server;
 mod wanted_hosts;
 mod window_spec;
 
@@ -35,7 +36,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Amounts, Price};
 use crate::primitives::{
-    AgentId, ByName, Durability, ModelName, RoleName, ThreadId, TokenCount, ToolName, ValueName, limit,
+    AgentId, ByName, Durability, ModelName, RoleName, ServerName, ThreadId, TokenCount, ToolName, ValueName,
+    limit,
 };
 
 pub use box_spec::{BoxSpec, BoxWalls, RUN_COMMAND, WeakerBoxBelow};
@@ -68,6 +70,7 @@ pub use shared_access::{SharedAccess, ValueAccess};
 pub use shares::{Preset, Shares};
 pub use subject::{ApprovalScope, NotPattern, RememberedApproval, SubjectKind, SubjectPattern, ToolSubject};
 pub use thinking::Thinking;
+pub use tool_server::{ServerAddress, ServerBeyond, ServerBeyondRole, ToolServer};
 pub use wanted_hosts::{FETCH, HostRequests, HostsArgument, HostsKind};
 pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};
@@ -97,6 +100,9 @@ pub struct Definition {
     /// The tools, by the names in its roles, that run commands of the tree file in the box of their agent.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub command_tools: BTreeSet<ToolName>,
+    /// Servers whose tools its roles may name, as `server__tool`.
+    #[serde(default, skip_serializing_if = "ByName::is_empty")]
+    pub servers: ByName<ServerName, ToolServer>,
     /// Which roles may read and write which shared values; every agent with the tools if it says nothing.
     #[serde(default, skip_serializing_if = "SharedAccess::is_empty")]
     pub shared: SharedAccess,
@@ -336,6 +342,7 @@ impl Definition {
             inputs: BTreeMap::new(),
             folders: None,
             command_tools: BTreeSet::new(),
+            servers: ByName::default(),
             tags: Arc::default(),
         }
     }
@@ -474,6 +481,8 @@ impl Definition {
         for (name, tool) in &self.tools {
             tool.check(name, rules)?;
         }
+        bounded("servers", self.servers.len())?;
+        self.servers.values().try_for_each(ToolServer::check)?;
         for role in self.roles.values() {
             if let Some(turns) = &role.turns {
                 turns.check()?;

@@ -190,6 +190,11 @@ name!(
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
 );
 name!(
+    /// A server of tools in the tree's definition.
+    ServerName, "server name", is_server_name,
+    "1 to 32 characters of A-Z, a-z, 0-9, `_` and `-`, the first a letter or digit, without `__` and not ending in `_`"
+);
+name!(
     /// The conversation an agent belongs to: an address for tracing that grants no rights.
     ThreadId, "thread id", is_label,
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
@@ -332,6 +337,30 @@ impl StepId {
 impl ToolName {
     pub(crate) fn of_builtin(word: &'static str) -> Self {
         Self(word.into())
+    }
+}
+
+impl ServerName {
+    /// Between the name of a server and that of its tool. Models refuse a dot.
+    const BETWEEN: &str = "__";
+    /// The longest name that every provider takes.
+    const TOOL_BYTES_MAX: usize = 64;
+
+    /// The name of one of its tools in the tree. What models do not take in a name becomes `_`; `None` if the name is too
+    /// long.
+    #[must_use]
+    pub fn tool(&self, tool: &str) -> Option<ToolName> {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+        let tool: String = tool.chars().map(plain).collect();
+        let name = format!("{self}{}{tool}", Self::BETWEEN);
+        let fits = !tool.is_empty() && name.len() <= Self::TOOL_BYTES_MAX;
+        fits.then(|| ToolName(name.into()))
+    }
+
+    /// The parts of a tool's name: its server, and the rest.
+    #[must_use]
+    pub fn split(tool: &ToolName) -> Option<(&str, &str)> {
+        tool.as_str().split_once(Self::BETWEEN)
     }
 }
 
@@ -509,6 +538,14 @@ fn is_slug_64(text: &str) -> bool {
 
 fn is_slug_48(text: &str) -> bool {
     is_slug(text, 48)
+}
+
+fn is_server_name(text: &str) -> bool {
+    (1..=32).contains(&text.len())
+        && text.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric)
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+        && !text.contains("__")
+        && !text.ends_with('_')
 }
 
 fn is_slug(text: &str, max: usize) -> bool {

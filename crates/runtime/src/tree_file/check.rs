@@ -26,6 +26,8 @@ impl TreeFile {
         problems.extend(rest.into_iter().flatten().map(FileProblem::warning));
         problems.extend(self.weaker_boxes(definition));
         problems.extend(self.folders_beyond(definition).into_iter().map(FileProblem::error));
+        problems.extend(self.servers_beyond(definition).into_iter().map(FileProblem::error));
+        problems.extend(self.unused_servers(definition).into_iter().map(FileProblem::warning));
         problems.extend(self.contradictions(definition, &reach).into_iter().map(FileProblem::warning));
         problems
     }

@@ -153,6 +153,7 @@ impl Reader<'_> {
             inputs: BTreeMap::new(),
             folders: None,
             command_tools: keys.tools.keys().cloned().collect(),
+            servers: self.servers(),
             tags,
         };
         Some((definition, sources, inputs))
@@ -390,7 +391,7 @@ impl Reader<'_> {
         (tools, requests)
     }
 
-    fn network(&self, path: Path<'_>, rules: &[HostRule]) -> Network {
+    pub(super) fn network(&self, path: Path<'_>, rules: &[HostRule]) -> Network {
         if rules.len() > limit::HOST_RULES_MAX {
             let message = format!("{} hosts are more than {}", rules.len(), limit::HOST_RULES_MAX);
             self.note(self.wrong(path, message));

@@ -1,10 +1,10 @@
-//! Folders of the user that a file names for its tree and its agents. They are texts until the caller has resolved them:
+//! Folders of the user that a file names for its tree, its agents and its servers. They are texts until the caller has resolved them:
 //! only it knows the file's folder, the user and what is on the disk. Until then agents have none of them.
 
 use std::collections::BTreeMap;
 
 use spinney_kernel::definition::{Definition, FolderAccess, FolderGrants};
-use spinney_kernel::primitives::{FolderPath, RoleName, limit};
+use spinney_kernel::primitives::{FolderPath, RoleName, ServerName, limit};
 
 use super::TreeFile;
 use super::definition::Reader;
@@ -19,8 +19,15 @@ pub(super) struct WrittenFolders {
     write: Vec<String>,
 }
 
-/// Those of the tree itself are without a role.
-pub(super) type FolderLists = BTreeMap<Option<RoleName>, WrittenFolders>;
+/// Who has a list of folders.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FolderOwner {
+    Tree,
+    Role(RoleName),
+    Server(ServerName),
+}
+
+pub(super) type FolderLists = BTreeMap<FolderOwner, WrittenFolders>;
 
 impl WrittenFolders {
     /// `None` if neither list is there. An empty list says that there are none.
@@ -40,12 +47,18 @@ impl Reader<'_> {
         let keys = self.keys;
         let of_tree = WrittenFolders::new(keys.read.as_ref(), keys.write.as_ref());
         let of_roles = keys.agents.iter().filter_map(|(role, agent)| {
-            Some((Some(role.clone()), WrittenFolders::new(agent.read.as_ref(), agent.write.as_ref())?))
+            let owner = FolderOwner::Role(role.clone());
+            Some((owner, WrittenFolders::new(agent.read.as_ref(), agent.write.as_ref())?))
         });
-        let all: FolderLists = of_tree.map(|lists| (None, lists)).into_iter().chain(of_roles).collect();
-        for (role, written) in &all {
+        let of_servers = keys.mcp.iter().map(|(server, keys)| {
+            let (read, write) = (keys.read.clone(), keys.write.clone());
+            (FolderOwner::Server(server.clone()), WrittenFolders { read, write })
+        });
+        let of_tree = of_tree.map(|lists| (FolderOwner::Tree, lists));
+        let all: FolderLists = of_tree.into_iter().chain(of_roles).chain(of_servers).collect();
+        for (owner, written) in &all {
             let count = written.lists().iter().map(|(_, texts)| texts.len()).sum::<usize>();
-            let at = place(role.as_ref());
+            let at = place(owner);
             if count > limit::FOLDERS_MAX {
                 let message = format!("{count} folders are more than {}", limit::FOLDERS_MAX);
                 let key = if written.write.is_empty() { "read" } else { "write" };
@@ -76,25 +89,32 @@ impl TreeFile {
         resolve: &dyn Fn(&str, FolderAccess) -> Result<FolderPath, String>,
     ) -> Vec<FileError> {
         let mut errors = Vec::new();
-        for (role, written) in &self.folders {
+        for (owner, written) in &self.folders {
             let mut grants = FolderGrants::default();
             for (access, texts) in written.lists() {
                 for (index, text) in texts.iter().enumerate() {
                     match resolve(text, access) {
                         Ok(path) => grants.add(path, access),
                         Err(reason) => {
-                            let at = place(role.as_ref());
+                            let at = place(owner);
                             let path = with(&at, &[Step::Key(access.as_str()), Step::Item(index)]);
                             errors.push(FileError::new(&self.file, self.root.place_of(&path), reason));
                         }
                     }
                 }
             }
-            let of_role = role.as_ref().map(|role| self.definition.roles.get_mut(role));
-            match of_role {
-                None => self.definition.folders = Some(grants),
-                Some(Some(role)) => role.caps.folders = Some(grants),
-                Some(None) => {}
+            match owner {
+                FolderOwner::Tree => self.definition.folders = Some(grants),
+                FolderOwner::Role(role) => {
+                    if let Some(role) = self.definition.roles.get_mut(role) {
+                        role.caps.folders = Some(grants);
+                    }
+                }
+                FolderOwner::Server(server) => {
+                    if let Some(server) = self.definition.servers.get_mut(server) {
+                        server.folders = grants;
+                    }
+                }
             }
         }
         errors
@@ -110,7 +130,7 @@ impl TreeFile {
             let folders = definition.roles.get(name)?.caps.folders.as_ref()?.beyond(&of_tree);
             let (_, access) = folders.iter().next()?;
             let message = format!("a step of `{name}` can never be started: the tree may not {folders}");
-            let at = with(&place(Some(name)), &[Step::Key(access.as_str())]);
+            let at = [Step::Key("agents"), Step::Key(name.as_str()), Step::Key(access.as_str())];
             let error = FileError::new(&self.file, self.root.place_of_key(&at), message);
             Some(error.with_help("also list it at the top of the file"))
         });
@@ -118,9 +138,13 @@ impl TreeFile {
     }
 }
 
-/// Where the lists of the tree or a role are.
-fn place(role: Option<&RoleName>) -> Vec<Step<'_>> {
-    role.map(|role| vec![Step::Key("agents"), Step::Key(role.as_str())]).unwrap_or_default()
+/// Where the lists of an owner are.
+fn place(owner: &FolderOwner) -> Vec<Step<'_>> {
+    match owner {
+        FolderOwner::Tree => Vec::new(),
+        FolderOwner::Role(role) => vec![Step::Key("agents"), Step::Key(role.as_str())],
+        FolderOwner::Server(server) => vec![Step::Key("mcp"), Step::Key(server.as_str())],
+    }
 }
 
 fn with<'a>(path: &[Step<'a>], more: &[Step<'a>]) -> Vec<Step<'a>> {

@@ -12,7 +12,7 @@ use spinney_kernel::definition::{
     TimeSpan, Unpriced,
 };
 use spinney_kernel::primitives::{
-    ByName, Durability, HostRule, ModelName, RoleName, ThreadId, ToolName, ValuePattern,
+    ByName, Durability, HostRule, ModelName, RoleName, ServerName, ThreadId, ToolName, ValuePattern,
 };
 
 #[derive(Deserialize)]
@@ -45,6 +45,26 @@ pub(super) struct TreeKeys {
     pub(super) inputs: BTreeMap<String, InputKeys>,
     #[serde(default)]
     pub(super) tools: ByName<ToolName, CommandToolKeys>,
+    #[serde(default)]
+    pub(super) mcp: ByName<ServerName, ServerKeys>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the keys of a server")]
+pub(super) struct ServerKeys {
+    pub(super) command: String,
+    #[serde(default)]
+    pub(super) args: Vec<String>,
+    #[serde(default)]
+    pub(super) env: Vec<String>,
+    pub(super) tools: Option<Vec<String>>,
+    pub(super) timeout: Option<TimeSpan>,
+    #[serde(default)]
+    pub(super) network: Vec<HostRule>,
+    #[serde(default)]
+    pub(super) read: Vec<String>,
+    #[serde(default)]
+    pub(super) write: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -27,6 +27,7 @@ mod problem;
 mod reach;
 mod recover;
 mod schema;
+mod servers;
 mod source;
 mod toml;
 mod typed;

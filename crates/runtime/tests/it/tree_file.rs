@@ -266,6 +266,7 @@ fn every_key() -> Definition {
         graph: None,
         inputs: Default::default(),
         command_tools: Default::default(),
+        servers: Default::default(),
         folders: None,
         tags: Arc::new([("customer".to_owned(), "acme".to_owned())].into()),
     }
@@ -568,6 +569,7 @@ fn what_is_left_out_has_its_default() {
         graph: None,
         inputs: Default::default(),
         command_tools: Default::default(),
+        servers: Default::default(),
         folders: None,
         tags: Default::default(),
     };

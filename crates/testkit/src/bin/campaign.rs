@@ -151,6 +151,7 @@ fn definition() -> Definition {
         graph: None,
         inputs: Default::default(),
         command_tools: Default::default(),
+        servers: Default::default(),
         folders: None,
         tags: Default::default(),
     }

@@ -55,6 +55,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
         graph: None,
         inputs: Default::default(),
         command_tools: Default::default(),
+        servers: Default::default(),
         folders: dice.once_in(2).then(|| granted(FolderGrants::default(), ("/data", FolderAccess::Write))),
         tags: Default::default(),
     };

@@ -8,6 +8,7 @@ mod exec_limits;
 mod exec_options;
 mod exec_processes;
 mod exec_small_budget;
+mod mcp;
 mod outside;
 mod outside_directly;
 mod peer;

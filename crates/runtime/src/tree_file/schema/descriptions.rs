@@ -18,6 +18,7 @@ pub(super) fn description(of: &str, key: &str) -> Option<&'static str> {
         "BudgetKeys" => BUDGET,
         "Repeats" => REPEATS,
         "CommandToolKeys" => COMMAND_TOOL,
+        "ServerKeys" => SERVER,
         _ => return None,
     };
     keys.iter().find(|(known, _)| *known == key).map(|(_, text)| *text)
@@ -51,11 +52,32 @@ const TREE: Keys = &[
         "tools",
         "Tools of your own by name: commands that agents may call, in their box and never through a shell.",
     ),
+    (
+        "mcp",
+        "Servers of tools by name. Agents call their tools as server__tool, if their own tools list that name. Starting one needs the user's permission.",
+    ),
     ("read", "Folders of yours that the tree may read. Needs the user's permission."),
     ("write", "Folders of yours that the tree may read and write. Needs the user's permission."),
     ("unpriced", "Whether a model without a price is refused under a cost ceiling, or counts as free."),
     ("thread", "The conversation that the tree belongs to; default: its own."),
     ("tags", "Your own labels. They appear on every event; agents never see them."),
+];
+
+const SERVER: Keys = &[
+    (
+        "command",
+        "The program, which speaks the protocol through its standard input and output; ./ and ../ begin at the tree file's folder.",
+    ),
+    ("args", "Its arguments; ./ and ../ as above."),
+    ("env", "Names of variables of yours that it gets. Needs the user's permission."),
+    ("tools", "Its tools that agents may have, as it names them; all if absent."),
+    ("timeout", "How long one call may take; default 1m."),
+    (
+        "network",
+        "Hosts that it may connect to; none by default. Agents that use it need them in their own network.",
+    ),
+    ("read", "Folders of yours that it may read. Agents that use it need them, too."),
+    ("write", "Folders of yours that it may read and write. Agents that use it need them, too."),
 ];
 
 const COMMAND_TOOL: Keys = &[

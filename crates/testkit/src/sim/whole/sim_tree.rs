@@ -156,6 +156,7 @@ impl SimTree {
             graph: None,
             inputs: Default::default(),
             command_tools: Default::default(),
+            servers: Default::default(),
             folders: None,
             tags: Default::default(),
         }

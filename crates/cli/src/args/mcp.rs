@@ -1,0 +1,34 @@
+//! The command line of `spinney mcp`.
+
+use std::path::PathBuf;
+
+use clap::{Args as Group, Subcommand};
+
+use super::running::Given;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Mcp {
+    /// List the servers of a tree file, with their tools
+    List(ServersOfFile),
+    /// Call a tool once and print what the agent would read
+    Try(McpTry),
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct ServersOfFile {
+    /// The tree file: .yaml, .json or .toml
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) given: Given,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct McpTry {
+    #[command(flatten)]
+    pub(crate) servers: ServersOfFile,
+    /// The tool, such as server__tool
+    pub(crate) tool: String,
+    /// Its arguments, a JSON object
+    #[arg(default_value = "{}", value_name = "JSON")]
+    pub(crate) arguments: String,
+}
