@@ -34,7 +34,7 @@ pub(super) fn confinement(
     confinement.folders = granted.cloned().collect();
     let FolderCovers { hidden, read_only, reserved } = covers;
     (confinement.hidden, confinement.read_only, confinement.reserved) = (hidden, read_only, reserved);
-    confinement.network = network(&rights.network);
+    confinement.network = box_network(&rights.network);
     confinement.limits = limits(spec);
     confinement.tier = tier;
     confinement.weaknesses = weaknesses(spec.walls);
@@ -46,14 +46,15 @@ pub(super) fn confinement(
 
 /// What boxes of an agent may be connected to at most: one that may ask for hosts may be allowed some.
 pub(super) fn network_at_most(caps: &Caps) -> BoxNetwork {
-    match (network(&caps.network), caps.host_requests) {
+    match (box_network(&caps.network), caps.host_requests) {
         (BoxNetwork::None, HostRequests::Ask) => BoxNetwork::Proxied { localhost: LocalhostMeaning::Box },
         (network, HostRequests::Ask | HostRequests::Refused) => network,
     }
 }
 
 /// What boxes of an agent with this network are connected to. What old journals granted without naming a host is nothing.
-pub(super) fn network(granted: &Network) -> BoxNetwork {
+#[must_use]
+pub fn box_network(granted: &Network) -> BoxNetwork {
     let localhost = RemoteHost::Name("localhost".into());
     let names_this_machine = |rule: &HostRule| {
         rule.address().is_some_and(|address| address.is_loopback())

@@ -9,10 +9,13 @@ mod confinement;
 mod covers;
 mod gate;
 mod permissions;
+mod program_folder;
 mod remedy;
 mod tool;
 
 pub use self::command_tool::CommandToolSpec;
+pub use self::confinement::box_network;
 pub use self::permissions::BoxPermissions;
+pub use self::program_folder::{ProgramFolder, RepositoryAccess};
 pub use self::remedy::{namespace_remedy, refusal_remedy};
 pub use self::tool::Commands;

@@ -13,12 +13,15 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::time::{sleep, timeout};
 
-use super::confinement::{BoxTier, BoxedCommand};
+use super::confinement::BoxTier;
 use super::fork_server::StartedGuard;
+use super::handed_out::BoxHandouts;
 use super::kept_output::{KeptOutput, OutputStream};
 use super::network::BoxListener;
 use super::report::{BoxReport, BoxUsage, REPORT_BYTES, Reason};
+use super::requests::GuardRequest;
 use super::step::BoxStep;
+use super::terminal::BoxTerminal;
 
 /// How much longer than its command a guard may take to end.
 const GUARD_SLACK: Duration = Duration::from_secs(8);
@@ -78,7 +81,14 @@ pub struct BoxedRun {
     timeout: Duration,
     streams: [Stream; 2],
     report: Option<BoxReport>,
-    network: Option<BoxListener>,
+    handed_out: BoxHandouts,
+}
+
+/// Output that comes to us.
+pub(super) struct OutputKept {
+    pub(super) streams: [OwnedFd; 2],
+    /// As for [`BoxedCommand`](super::BoxedCommand).
+    pub(super) part_bytes_max: usize,
 }
 
 #[derive(Debug)]
@@ -93,19 +103,19 @@ impl BoxedRun {
     pub(super) fn new(
         guard: StartedGuard,
         control: OwnedFd,
-        stdout: OwnedFd,
-        stderr: OwnedFd,
-        (tier, network): (BoxTier, Option<BoxListener>),
-        command: &BoxedCommand,
+        output: Option<OutputKept>,
+        (tier, handed_out): (BoxTier, BoxHandouts),
+        timeout: Duration,
     ) -> io::Result<Self> {
-        let stream = |name, from| -> io::Result<Stream> {
-            let from = Some(Receiver::from_owned_fd(from)?);
-            Ok(Stream { name, from, kept: KeptOutput::new(command.kept_bytes) })
+        let kept = output.as_ref().map_or(0, |output| output.part_bytes_max);
+        let stream = |name, from: Option<OwnedFd>| -> io::Result<Stream> {
+            let from = from.map(Receiver::from_owned_fd).transpose()?;
+            Ok(Stream { name, from, kept: KeptOutput::new(kept) })
         };
+        let [stdout, stderr] = output.map_or([None, None], |output| output.streams.map(Some));
         let streams = [stream(OutputStream::Stdout, stdout)?, stream(OutputStream::Stderr, stderr)?];
         let control = UnixStream::from_std(control.into())?;
-        let timeout = command.timeout;
-        Ok(Self { guard, control, tier, timeout, streams, report: None, network })
+        Ok(Self { guard, control, tier, timeout, streams, report: None, handed_out })
     }
 
     /// The number of the guard's process, for those who watch processes.
@@ -116,13 +126,32 @@ impl BoxedRun {
 
     /// Where the box connects to, if it was asked for; once.
     pub const fn take_network(&mut self) -> Option<BoxListener> {
-        self.network.take()
+        self.handed_out.network.take()
+    }
+
+    /// The terminal of a program, if it was asked for; once.
+    pub const fn take_terminal(&mut self) -> Option<BoxTerminal> {
+        self.handed_out.terminal.take()
     }
 
     /// Asks for the end of everything in the box. [`finish`](Self::finish) says when it is done.
     pub fn cancel(&self) {
+        self.ask(GuardRequest::End);
+    }
+
+    /// Interrupts every process of a program's box, as Ctrl-C does.
+    pub fn interrupt(&self) {
+        self.ask(GuardRequest::Interrupt);
+    }
+
+    /// Asks every process of a program's box to end.
+    pub fn terminate(&self) {
+        self.ask(GuardRequest::Terminate);
+    }
+
+    fn ask(&self, request: GuardRequest) {
         // A guard that cannot be asked has ended.
-        let _ = send(self.control.as_fd(), &[0], SendFlags::NOSIGNAL);
+        let _ = send(self.control.as_fd(), &[request.byte()], SendFlags::NOSIGNAL);
     }
 
     /// Waits for the end of the command and of everything that it started, and gives what they write to `on_output` as

@@ -5,7 +5,7 @@ use spinney_kernel::context::CallPurpose;
 use spinney_kernel::definition::{ApprovalScope, Graph, ModelSpec, OnLow, Refusal, SubjectPattern};
 use spinney_kernel::primitives::{
     Actor, AgentId, Body, CallId, Category, CheckpointKind, CheckpointName, Envelope, Fault, Millis,
-    ModelName, SealKind, Topic, TraceParent, ValueName, grouped,
+    ModelName, SealKind, ToolName, Topic, TraceParent, ValueName, grouped,
 };
 use spinney_kernel::record::{
     Adjusted, Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, HeldBy, LeftOut,
@@ -160,7 +160,7 @@ fn asks_a_person(call: CallId, question: &Question) -> EventText {
     main_line(format!("asks a person (question {}): {text}", call.0))
 }
 
-fn approval_remembered(tool: &str, scope: ApprovalScope, pattern: &SubjectPattern) -> EventText {
+fn approval_remembered(tool: &ToolName, scope: ApprovalScope, pattern: &SubjectPattern) -> EventText {
     let what = match pattern {
         SubjectPattern::Hosts(_) => "to connect to",
         SubjectPattern::Exact(_) | SubjectPattern::Beginning(_) => "with",
