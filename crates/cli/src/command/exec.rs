@@ -371,6 +371,9 @@ async fn play(
     }
     drop(relay);
     note_refused(&running);
+    if let Some(changes) = running.changes().await {
+        out::note(&format!("spinney: {changes}"));
+    }
     // The file with the run's key.
     drop(start.settings);
     end

@@ -16,6 +16,6 @@ mod tool;
 pub use self::command_tool::CommandToolSpec;
 pub use self::confinement::box_network;
 pub use self::permissions::BoxPermissions;
-pub use self::program_folder::{ProgramFolder, RepositoryAccess};
+pub use self::program_folder::{ProgramChanges, ProgramFolder, RepositoryAccess};
 pub use self::remedy::{namespace_remedy, refusal_remedy};
 pub use self::tool::Commands;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use spinney_kernel::port::{FolderAccess, Rights};
 
+use super::changed_settings::SettingsSearch;
 use super::covers::{FolderCovers, hidden_below, is_home};
 use crate::folders::HiddenFolders;
 use crate::sandbox::Confinement;
@@ -13,6 +14,22 @@ use crate::sandbox::Confinement;
 #[derive(Clone, Debug)]
 pub struct ProgramFolder {
     covers: FolderCovers,
+    changes: ProgramChanges,
+}
+
+/// What is looked for when a program has ended, in folders below its own.
+#[derive(Clone, Debug)]
+pub struct ProgramChanges {
+    folder: PathBuf,
+    search: SettingsSearch,
+}
+
+impl ProgramChanges {
+    /// What the program made or changed that the person's other programs run or obey, in words. May take a while.
+    #[must_use]
+    pub fn look(&self) -> Option<String> {
+        self.search.changed_in(&self.folder)
+    }
 }
 
 /// What may be done with the repository of a program's folder.
@@ -39,6 +56,8 @@ impl ProgramFolder {
     ) -> Result<Self, String> {
         let rights = Rights::none().with_folder(path, FolderAccess::Write);
         let mut covers = FolderCovers::new(&rights, hidden)?;
+        let search = SettingsSearch::new("the program".to_owned(), &rights, hidden, &covers);
+        let changes = ProgramChanges { folder: path.to_owned(), search };
         if repository == RepositoryAccess::Writable {
             let is_of_repository = |kept: &Path| {
                 kept.strip_prefix(path).is_ok_and(|below| below.iter().any(|name| name == REPOSITORY))
@@ -53,14 +72,16 @@ impl ProgramFolder {
         for folder in read.iter().filter(|path| path.is_dir()) {
             covers.hidden.extend(hidden_below(folder, hidden)?);
         }
-        Ok(Self { covers })
+        Ok(Self { covers, changes })
     }
 
-    /// Adds what it keeps from the program to a box.
-    pub fn add_to(self, confinement: &mut Confinement) {
+    /// Adds what it keeps from the program to a box, and returns what to look for afterwards.
+    #[must_use]
+    pub fn add_to(self, confinement: &mut Confinement) -> ProgramChanges {
         let FolderCovers { hidden, read_only, reserved } = self.covers;
         confinement.hidden.extend(hidden);
         confinement.read_only.extend(read_only);
         confinement.reserved.extend(reserved);
+        self.changes
     }
 }

@@ -219,6 +219,8 @@ const FORKS_HERE: [c_long; 2] = [libc::SYS_fork, libc::SYS_vfork];
 #[cfg(not(target_arch = "x86_64"))]
 const FORKS_HERE: [c_long; 0] = [];
 
+/// Of the sockets of a box with its own network.
+const FAMILIES: [i32; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
 const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541c;
 const PRIORITY_OF_PROCESS: u32 = 0;
@@ -256,10 +258,10 @@ pub(super) fn filter(surroundings: Surroundings) -> Vec<sock_filter> {
             refuse_machine(&mut program);
             refuse_modes(&mut program, modes);
         }
-        Surroundings::Namespaces | Surroundings::Program => {
-            let families = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6].map(i32::cast_unsigned);
-            program.when(libc::SYS_socket, &only(load(0), u32::MAX, &families));
+        Surroundings::Namespaces => {
+            program.when(libc::SYS_socket, &only(load(0), u32::MAX, &FAMILIES.map(i32::cast_unsigned)));
         }
+        Surroundings::Program => program.when(libc::SYS_socket, &families_and_routes()),
     }
     program.compile()
 }
@@ -299,6 +301,23 @@ fn refuse_modes(program: &mut FilterProgram, modes: ModeChanges) {
             ModeChanges::OfOpenFiles | ModeChanges::Allowed => {}
         }
     }
+}
+
+/// The families of sockets, and the question which interfaces there are: many servers ask it before they listen.
+fn families_and_routes() -> [sock_filter; 9] {
+    let [unix, inet, inet6] = FAMILIES.map(i32::cast_unsigned);
+    [
+        load(0),
+        // To the last line, which allows.
+        jump(BPF_JEQ, unix, 6, 0),
+        jump(BPF_JEQ, inet, 5, 0),
+        jump(BPF_JEQ, inet6, 4, 0),
+        jump(BPF_JEQ, libc::AF_NETLINK.cast_unsigned(), 0, 2),
+        load(2),
+        jump(BPF_JEQ, libc::NETLINK_ROUTE.cast_unsigned(), 1, 0),
+        answer(EPERM),
+        allow(),
+    ]
 }
 
 /// Allows the call if all of an argument is zero.

@@ -134,6 +134,14 @@ impl Program {
         }
     }
 
+    /// What it left in a box's folder that the person's other programs run or obey, in words.
+    pub async fn changes(&self) -> Option<String> {
+        match &self.running {
+            Running::Boxed(running, _) => running.changes().await,
+            Running::Guarded(..) => None,
+        }
+    }
+
     /// The connections that its box refused until now, and how many more there may be.
     #[must_use]
     pub fn refused_connections(&self) -> (Vec<RefusedConnection>, u64) {

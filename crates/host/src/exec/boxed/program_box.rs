@@ -160,7 +160,7 @@ impl ProgramBox {
     pub fn start(self, start: BoxStart) -> Result<BoxedProgramRun, ProgramBoxError> {
         let program_folder = self.look()?;
         let Self { launcher, mut confinement, options, folder, user, .. } = self;
-        program_folder.add_to(&mut confinement);
+        let changes = program_folder.add_to(&mut confinement);
         let BoxStart { arguments, environment, streams, terminal, open_files, gateway, settings } = start;
         confinement.served_port = Some(gateway.port());
         confinement.read.extend(settings);
@@ -177,7 +177,7 @@ impl ProgramBox {
         let log = ProxyLog::default();
         let proxy = Proxy::new(Connector::new(rules, Arc::new(SystemOutbound::default())), log.clone());
         let connections = Connections::serve(run.take_network(), proxy, gateway);
-        Ok(BoxedProgramRun::new(launcher, run, connections, log))
+        Ok(BoxedProgramRun::new(launcher, run, connections, log, changes))
     }
 }
 

@@ -7,9 +7,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use spinney_drivers::commands::ProgramChanges;
 use spinney_drivers::network::{ProxiedEnd, Proxy, ProxyLog, forward_all};
 use spinney_drivers::sandbox::{BoxLauncher, BoxListener, BoxStep, BoxTerminal, BoxedExit, BoxedRun};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
 use crate::system::processes;
@@ -27,6 +28,7 @@ pub struct BoxedProgramRun {
     _launcher: BoxLauncher,
     _connections: Connections,
     log: ProxyLog,
+    changes: ProgramChanges,
     end: Option<BoxedProgramEnd>,
 }
 
@@ -57,13 +59,20 @@ impl BoxedProgramRun {
         run: BoxedRun,
         connections: Connections,
         log: ProxyLog,
+        changes: ProgramChanges,
     ) -> Self {
-        Self { run, _launcher: launcher, _connections: connections, log, end: None }
+        Self { run, _launcher: launcher, _connections: connections, log, changes, end: None }
     }
 
     /// Its terminal, if it has one; once.
     pub const fn take_terminal(&mut self) -> Option<BoxTerminal> {
         self.run.take_terminal()
+    }
+
+    /// What it made or changed that the person's other programs run or obey, in words. To be asked when it has ended.
+    pub async fn changes(&self) -> Option<String> {
+        let changes = self.changes.clone();
+        spawn_blocking(move || changes.look()).await.ok().flatten()
     }
 
     /// The connections that it was refused until now, and how many more there may be.
