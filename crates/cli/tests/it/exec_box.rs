@@ -15,7 +15,6 @@ use std::thread;
 use serde_json::json;
 
 use crate::exec::{CALLS, lives, nap, nap_seconds, until_gone, used};
-use crate::exec_refused::last_line;
 use crate::pty::Pty;
 use crate::test_folder::{Ended, Playing, TestFolder};
 use crate::upstream::Upstream;
@@ -31,7 +30,9 @@ struct User {
 impl User {
     fn new() -> Self {
         let stage = TestFolder::new();
-        for folder in ["project/.git/hooks", "project/src", ".ssh"] {
+        for folder in
+            ["project/.git/hooks", "project/.git/objects", "project/.git/refs", "project/src", ".ssh"]
+        {
             fs::create_dir_all(stage.folder().join(folder)).unwrap();
         }
         for (file, text) in [
@@ -106,7 +107,7 @@ fn g23_a_program_in_a_box_has_its_folder_and_the_gateway_and_nothing_else() {
 call 100 hello
 echo made > src/made.txt
 ls -A .spinney
-ls -A ~ | tr '\n' ' '
+echo home: $(ls -A ~)
 cat ~/.ssh/id_ed25519
 (echo evil > .git/hooks/pre-commit) 2>&1
 (echo evil >> .git/config) 2>&1
@@ -123,18 +124,13 @@ echo $HOME
     assert!(!user.path("project/.git/hooks/pre-commit").exists());
     assert_eq!(user.text("project/.git/config"), "[core]\n");
     assert_eq!(out.matches("Read-only file system").count(), 3, "{out}{err}");
-    assert!(out.lines().any(|line| line.trim() == "project"), "{out}");
+    assert!(out.contains("\nhome: project\n"), "{out}");
     assert!(out.contains(&format!("\n{}\n", user.stage.folder().display())), "{out}");
-    assert_eq!(last_line(&err), format!("spinney: look at it with: spinney events {}", short_of(&err)));
     // What took the protected names is gone, and the run is in the home.
     let kept: Vec<_> =
         fs::read_dir(user.path("project")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(kept.len(), 3, "{kept:?}");
     assert_eq!(user.ends(&["ps", "--json"]).json()[0]["state"], json!("completed"));
-}
-
-fn short_of(err: &str) -> &str {
-    err.split_once("· tree ").unwrap().1.split(' ').next().unwrap().trim()
 }
 
 /// Servers of the machine that nothing in a box may reach, and how often they were.
@@ -155,7 +151,7 @@ fn forbidden() -> (u16, Arc<AtomicUsize>) {
 }
 
 /// What a shell tries in a box, and a part of what it reads then. `PORT` is a server of the machine.
-const WAYS: [(&str, &str, &str); 52] = [
+const WAYS: [(&str, &str, &str); 53] = [
     // That everything else is stopped means something only because this is not.
     ("the gateway", "call 100 x | grep -o 'used 100'", "used 100"),
     ("the gateway without its key", "key= ; plain $gateway / 'x-api-key: wrong'", "HTTP/1.1 4"),
@@ -170,7 +166,7 @@ const WAYS: [(&str, &str, &str); 52] = [
     ("an address of version 6", "tcp 2606:4700::1 443", "Network is unreachable"),
     ("a private address", "tcp 10.0.0.1 80", "Network is unreachable"),
     ("the metadata service", "tcp 169.254.169.254 80", "Network is unreachable"),
-    ("a link-local address", "tcp fe80::1 80", "unreachable"),
+    ("a link-local address", "tcp fe80::1 80", "Invalid argument"),
     ("another port of the gateway's address", "tcp 127.0.0.1 1", "Connection refused"),
     // Without a connection.
     ("UDP to a name server", "udp 8.8.8.8 53", "Network is unreachable"),
@@ -237,6 +233,7 @@ const WAYS: [(&str, &str, &str); 52] = [
     ("a start-up file", "cat ~/.bashrc 2>&1", "No such file"),
     ("a start-up file that is left", "echo evil > ~/.bashrc; echo thrown away", "thrown away"),
     ("files of others", "ls /root /home /var /srv /opt 2>&1 | head -1", "No such file"),
+    ("a link to a key", "ln -s $HOME/.ssh/id_ed25519 link; cat link 2>&1; rm link", "No such file"),
     ("processes of the machine", "cat /proc/PARENT/environ 2>&1", "No such file"),
     ("the memory of the machine", "cat /dev/mem 2>&1", "No such file"),
     ("inherited descriptors", "ls /proc/self/fd | tr '\\n' ' ' ; echo", "0 1 2 3 "),
@@ -310,8 +307,7 @@ fn no_way_leads_out_of_the_box_of_a_program() {
     assert!(!user.path("project/.git/hooks/pre-commit").exists());
     assert!(!user.path("project/.vscode").exists());
     assert!(err.contains("the box refused connections to example.com:80"), "{err}");
-    let budget = user.ends(&["ps", "--json"]).json()[0].clone();
-    assert_eq!(budget["budget"]["cost_usd"].as_f64().map(|most| most <= 1.0), Some(true), "{budget}");
+    assert!(err.contains("of $1.00"), "it was not raised: {err}");
 }
 
 /// An address of this machine that is not loopback; a public one if it has none.

@@ -262,6 +262,9 @@ fn limits(order: &BoxOrder, user: Uid) -> Vec<(Resource, Rlimit)> {
 /// Where the command may be, in the order in which it is looked for.
 fn candidates(order: &BoxOrder) -> io::Result<Vec<CString>> {
     let Some(command) = order.arguments.first() else { return Ok(Vec::new()) };
+    if !order.file.as_os_str().is_empty() {
+        return Ok(vec![text(&order.file)?]);
+    }
     if command.as_bytes().contains(&b'/') {
         return Ok(vec![text(command)?]);
     }

@@ -153,13 +153,14 @@ impl BoxLauncher {
     ) -> Result<BoxedRun, BoxRefusal> {
         let confinement = Confinement { tier: BoxTierChoice::Namespaces, ..confinement.clone() };
         let tier = self.tier(&confinement)?;
-        let BoxedProgram { arguments, folder, streams, umask, open_files, terminal: made } = program;
+        let BoxedProgram { arguments, file, folder, streams, umask, open_files, terminal: made } = program;
         let command =
             BoxedCommand { folder: Some(folder), timeout: Duration::MAX, ..BoxedCommand::new(arguments) };
         check(&confinement, &command)?;
         let mut order = self.order(tier, &confinement, &command);
         order.filter.clone_from(&self.filter_of_programs);
         order.grants.push(terminal());
+        order.file = file.unwrap_or_default();
         order.program = Some(BoxedProgramOrder { umask: umask.into(), open_files, terminal: made });
         let streams = [streams.stdin, streams.stdout, streams.stderr];
         Ok(self.start_with(&order, tier, streams, None, command.timeout)?)
@@ -197,6 +198,7 @@ impl BoxLauncher {
             private: confinement.private.clone(),
             files: confinement.files.clone(),
             folder: command.folder.clone().unwrap_or_default(),
+            file: PathBuf::new(),
             arguments: command.arguments.clone(),
             search: searched(&environment),
             environment,

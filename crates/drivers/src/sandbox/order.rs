@@ -92,6 +92,8 @@ pub(super) struct BoxOrder {
     pub(super) folder: PathBuf,
     /// The command. If it is empty, everything is made ready and nothing is started.
     pub(super) arguments: Vec<OsString>,
+    /// The file of the command, if it is not looked for by its name; else empty.
+    pub(super) file: PathBuf,
     /// `NAME=VALUE`.
     pub(super) environment: Vec<OsString>,
     pub(super) search: Vec<OsString>,
@@ -131,6 +133,7 @@ impl BoxOrder {
             put_bytes(put, &file.bytes);
         }
         put_bytes(put, self.folder.as_os_str().as_bytes());
+        put_bytes(put, self.file.as_os_str().as_bytes());
         for list in [&self.arguments, &self.environment, &self.search] {
             put_paths(put, list);
         }
@@ -188,6 +191,7 @@ impl BoxOrder {
             files: from
                 .list(|from| Ok(PrivateFile { path: from.path()?, bytes: from.text()?.into_vec() }))?,
             folder: from.path()?,
+            file: from.path()?,
             arguments: from.list(Reader::text)?,
             environment: from.list(Reader::text)?,
             search: from.list(Reader::text)?,

@@ -14,6 +14,7 @@ const OPEN_FILES: u64 = 1_024;
 pub struct BoxedProgram {
     /// The program, looked for in `PATH` unless it has a `/`, and its arguments.
     pub(super) arguments: Vec<OsString>,
+    pub(super) file: Option<PathBuf>,
     pub(super) folder: PathBuf,
     pub(super) streams: StandardStreams,
     pub(super) umask: u32,
@@ -25,7 +26,14 @@ impl BoxedProgram {
     /// Begins in a folder, with these streams.
     #[must_use]
     pub const fn new(arguments: Vec<OsString>, folder: PathBuf, streams: StandardStreams) -> Self {
-        Self { arguments, folder, streams, umask: 0o022, open_files: OPEN_FILES, terminal: None }
+        Self { arguments, file: None, folder, streams, umask: 0o022, open_files: OPEN_FILES, terminal: None }
+    }
+
+    /// Runs this file, under the name that the arguments begin with.
+    #[must_use]
+    pub fn with_file(mut self, file: Option<PathBuf>) -> Self {
+        self.file = file;
+        self
     }
 
     /// Which rights new files do not have.

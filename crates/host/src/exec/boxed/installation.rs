@@ -17,18 +17,24 @@ const FIRST_LINE_BYTES_MAX: u64 = 512;
 /// Where packages of Node lie.
 const PACKAGES: &str = "node_modules";
 
-/// Adds the folders of `PATH`, and what the program needs of its own, to a box. `folder` is where it is started.
-pub(super) fn add(program: &OsStr, folder: &Path, home: &Path, confinement: &mut Confinement) {
+/// Adds the folders of `PATH`, and what the program needs of its own, to a box. `folder` is where it is started. Returns
+/// its file where links lead to it: what it looks for beside itself is there.
+pub(super) fn add(
+    program: &OsStr,
+    folder: &Path,
+    home: &Path,
+    confinement: &mut Confinement,
+) -> Option<PathBuf> {
     let mut readable = Readable { folder, home, confinement };
     let path = env::var_os("PATH").unwrap_or_default();
     let searched: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
     searched.iter().for_each(|folder| readable.add(folder));
-    let Some(found) = found(program, folder, &searched) else { return };
-    readable.add(&found);
+    let found = found(program, folder, &searched)?;
     readable.add_installation(&found);
     if let Some(interpreter) = interpreter(&found) {
         readable.add_installation(&interpreter);
     }
+    found.canonicalize().ok().filter(|file| !OF_SYSTEM.iter().any(|system| file.starts_with(system)))
 }
 
 struct Readable<'a> {

@@ -82,6 +82,8 @@ pub struct ProgramBox {
     confinement: Confinement,
     options: BoxOptions,
     hidden: HiddenFolders,
+    /// The program itself, if it is not the system's.
+    file: Option<PathBuf>,
     folder: PathBuf,
     user: PathBuf,
 }
@@ -137,10 +139,11 @@ impl ProgramBox {
         // Before the folder is looked at: without it nothing else matters.
         launcher.tier(&confinement).map_err(machine)?;
         check_readable(options, &user, &hidden)?;
-        installation::add(program, &folder, &user, &mut confinement);
+        let file = installation::add(program, &folder, &user, &mut confinement);
         configuration::add(&base_name(program), &user, &mut confinement)?;
         confinement.read.extend(options.read.iter().cloned());
-        let prepared = Self { launcher, confinement, options: options.clone(), hidden, folder, user };
+        let options = options.clone();
+        let prepared = Self { launcher, confinement, options, hidden, file, folder, user };
         prepared.look()?;
         Ok(prepared)
     }
@@ -159,13 +162,13 @@ impl ProgramBox {
     /// If there is no box for it after all.
     pub fn start(self, start: BoxStart) -> Result<BoxedProgramRun, ProgramBoxError> {
         let program_folder = self.look()?;
-        let Self { launcher, mut confinement, options, folder, user, .. } = self;
+        let Self { launcher, mut confinement, options, file, folder, user, .. } = self;
         let changes = program_folder.add_to(&mut confinement);
         let BoxStart { arguments, environment, streams, terminal, open_files, gateway, settings } = start;
         confinement.served_port = Some(gateway.port());
         confinement.read.extend(settings);
         confinement.environment = environment_inside(environment, &user);
-        let mut program = BoxedProgram::new(arguments, folder, streams).with_umask(umask());
+        let mut program = BoxedProgram::new(arguments, folder, streams).with_file(file).with_umask(umask());
         if let Some(open_files) = open_files {
             program = program.with_open_files(open_files);
         }
