@@ -418,6 +418,8 @@ fn a_box_is_refused_where_it_would_hide_nothing() {
         &["exec", "--box", "--read", "missing", "--", "echo", "ran"],
         "`missing` cannot be read",
     );
+    let own = ["exec", "--box", "--", "codex", "-s", "read-only", "exec", "ran"];
+    refused("project", &own, "chooses a sandbox of codex");
     refused("project", &["exec", "--read", ".", "--", "echo", "ran"], "add --box");
     refused("project", &["exec", "--allow-git", "--", "echo", "ran"], "add --box");
     let state = user.path("user/state").display().to_string();

@@ -6,6 +6,9 @@ use spinney_drivers::wire::Permitted;
 
 use super::{BadArguments, OwnSandbox};
 
+/// The mode without a sandbox.
+const NO_SANDBOX: &str = "danger-full-access";
+
 /// Whether the gateway lets a provider search the web.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WebSearch {
@@ -64,9 +67,19 @@ impl CodexArguments {
                     key.trim()
                 )));
             }
-            let is_sandbox =
-                ["-s", "--sandbox", "--full-auto"].contains(&option) || parts == ["sandbox_mode"];
-            chosen_sandbox = chosen_sandbox.or_else(|| is_sandbox.then(|| word.to_string()));
+            let sandbox = match option {
+                "-s" | "--sandbox" => {
+                    let given = word.split_once('=').map(|(_, mode)| mode.to_owned());
+                    given.or_else(|| words.next().map(|mode| mode.into_owned()))
+                }
+                "--full-auto" => Some(String::new()),
+                _ if parts == ["sandbox_mode"] => value.as_deref().and_then(after_equals),
+                _ => None,
+            };
+            let is_off = |mode: &String| mode.trim().trim_matches(['"', '\'']) == NO_SANDBOX;
+            if sandbox.is_some_and(|mode| !is_off(&mode)) {
+                chosen_sandbox = Some(word.to_string());
+            }
             decides_search |= option == "--search" || parts.iter().any(|part| part.contains("web_search"));
         }
         Ok(Self { args: args.to_vec(), decides_search, chosen_sandbox })
@@ -94,9 +107,42 @@ impl CodexArguments {
             settings.push("web_search=\"disabled\"".to_owned());
         }
         if sandbox == OwnSandbox::Off {
-            settings.push("sandbox_mode=\"danger-full-access\"".to_owned());
+            settings.push(format!("sandbox_mode=\"{NO_SANDBOX}\""));
         }
         let ours = settings.into_iter().flat_map(|setting| ["-c".into(), OsString::from(setting)]);
         ours.chain(self.args).collect()
+    }
+}
+
+fn after_equals(setting: &str) -> Option<String> {
+    setting.split_once('=').map(|(_, value)| value.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sandbox_of_its_own_is_refused_in_a_box() {
+        let is_refused = |args: &[&str]| {
+            let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+            CodexArguments::read(&args).unwrap().check_sandbox().is_err()
+        };
+        for chosen in [
+            &["-s", "read-only"][..],
+            &["--sandbox=workspace-write"],
+            &["--full-auto"],
+            &["-c", "sandbox_mode=\"read-only\""],
+        ] {
+            assert!(is_refused(chosen), "{chosen:?}");
+        }
+        for other in [
+            &["exec", "-m", "m", "text"][..],
+            &["-s", "danger-full-access"],
+            &["-c", "sandbox_mode='danger-full-access'"],
+            &["--", "-s", "read-only"],
+        ] {
+            assert!(!is_refused(other), "{other:?}");
+        }
     }
 }
