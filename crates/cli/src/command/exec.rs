@@ -133,10 +133,7 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
         None => None,
     };
     let prepared = PreparedRun::read(home, kept, &args.run_options()).map_err(of_prepared_run)?;
-    let boxed = match &prepared.options.boxed {
-        Some(options) => Some(ProgramBox::prepare(options, prepared.asked.program(), home).await?),
-        None => None,
-    };
+    let boxed = prepared_box(&prepared, home).await?;
     let sandbox = if boxed.is_some() { OwnSandbox::Off } else { OwnSandbox::AsSet };
     let open_files = allow_many_connections();
     let socket = GatewaySocket::bind(prepared.options.listen).await?;
@@ -169,8 +166,7 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     let began = SystemClock::new().now_ms();
     let mut signals = Signals::listen()?;
     let view = view_on.map(|terminal| RunView::start(&ready.tree, &ready.path, terminal)).transpose()?;
-    let boxed =
-        boxed.map(|prepared| BoxedStart { prepared, gateway: at, terminal_size: box_terminal::size() });
+    let boxed = boxed.map(|prepared| to_start(prepared, at));
     let end = match start.with_context(|| cannot_start(program)) {
         Ok(start) => {
             let to_play = ToPlay { start, boxed, view_on, open_files };
@@ -219,6 +215,16 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     let exit = conclude(&ready, ledger, report, given_up.last(), args.json).await?;
     notifier.end().await;
     Ok(exit)
+}
+
+/// The box of a run that should have one, before anything is started.
+async fn prepared_box(prepared: &PreparedRun, home: &Path) -> Result<Option<ProgramBox>> {
+    let Some(options) = &prepared.options.boxed else { return Ok(None) };
+    Ok(Some(ProgramBox::prepare(options, prepared.asked.program(), home).await?))
+}
+
+fn to_start(prepared: ProgramBox, gateway: SocketAddr) -> BoxedStart {
+    BoxedStart { prepared, gateway, terminal_size: box_terminal::size() }
 }
 
 /// Stops the tree of a run and reports it, from its journal if that can be trusted.

@@ -86,7 +86,7 @@ impl User {
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join(name), format!("#!/bin/bash\n{script}\n")).unwrap();
         fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
-        format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
+        format!("{}:/usr/local/bin:/usr/bin:/bin", folder.display())
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Program {
 }
 
 enum Running {
-    Guarded(GuardedProgram, ProgramSession),
+    Guarded(Box<GuardedProgram>, ProgramSession),
     /// In a box, perhaps with a terminal of its own.
     Boxed(Box<BoxedProgramRun>, BoxTerminalUse),
 }
@@ -97,7 +97,7 @@ impl Program {
             session,
             open_files,
         };
-        let running = Running::Guarded(GuardedProgram::start(&guard, order)?, session);
+        let running = Running::Guarded(Box::new(GuardedProgram::start(&guard, order)?), session);
         Ok(Self { name: base_name(&start.program), running })
     }
 
