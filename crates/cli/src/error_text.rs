@@ -324,11 +324,13 @@ fn of_options(error: &RunOptionsError) -> Option<String> {
         }
         RunOptionsError::OtherFolder { .. } => Some(format!("{error}, or name a program after `--`")),
         RunOptionsError::NoProgram => Some(format!("{error}: name it after `--`")),
+        RunOptionsError::NoBox => Some(format!("{error}: add --box")),
         RunOptionsError::File(_)
         | RunOptionsError::Journal(_)
         | RunOptionsError::DamagedSource(_)
         | RunOptionsError::NotAPath { .. }
         | RunOptionsError::NoFolder(_)
+        | RunOptionsError::Read(_)
         | RunOptionsError::Name(_) => None,
     }
 }

@@ -7,12 +7,14 @@ use clap::{Args as Group, ValueEnum};
 use spinney_drivers::prices::PricedName;
 use spinney_drivers::wire::RequestName;
 use spinney_host::defaults::GivenCeilings;
+use spinney_host::exec::boxed::GivenBox;
 use spinney_host::exec::options::{GivenRunOptions, HaltWait};
 use spinney_host::exec::run_values;
 use spinney_host::home::inside::HomeInode;
 use spinney_host::user::low_policy::LowPolicy;
 use spinney_kernel::budget::Price;
 use spinney_kernel::definition::{TimeSpan, Usd};
+use spinney_kernel::primitives::HostRule;
 
 use super::TrustOptions;
 use super::values::count;
@@ -70,6 +72,18 @@ pub(crate) struct Exec {
     /// A variable to pass to the program and keep out of the journal; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) secret: Vec<String>,
+    /// Run the program in a box: it has this folder, its configuration and history, and no other file of yours
+    #[arg(long = "box")]
+    pub(crate) in_box: bool,
+    /// A file or folder that the program may read in its box; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) read: Vec<String>,
+    /// A host that the program may connect to from its box, such as api.github.com:443; without a port 80 and 443; may be repeated
+    #[arg(long, value_name = "HOST")]
+    pub(crate) allow_host: Vec<HostRule>,
+    /// Let the program write `.git` in its box: hooks and settings in there run outside of it
+    #[arg(long)]
+    pub(crate) allow_git: bool,
     /// Continue an earlier run, with its program or another; options given here replace the run's own
     #[arg(long, value_name = "ID")]
     pub(crate) resume: Option<String>,
@@ -110,6 +124,12 @@ impl Exec {
             hide_keys: self.hide_keys,
             allow_fields: &self.allow_field,
             secrets: &self.secret,
+            boxed: GivenBox {
+                is_wanted: self.in_box,
+                read: &self.read,
+                hosts: &self.allow_host,
+                allow_git: self.allow_git,
+            },
         }
     }
 

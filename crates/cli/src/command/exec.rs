@@ -15,11 +15,13 @@ use spinney::tree::{Stopped, TreeSnapshot};
 use spinney_drivers::processes::hide_from_programs;
 use spinney_host::caller_trace;
 use spinney_host::defaults::{OptionSource, Sourced};
+use spinney_host::exec::OwnSandbox;
+use spinney_host::exec::boxed::ProgramBox;
 use spinney_host::exec::codex::WebSearch;
 use spinney_host::exec::options::RunOptions;
 use spinney_host::exec::other_keys;
 use spinney_host::exec::prepared_run::PreparedRun;
-use spinney_host::exec::program::{Program, ProgramStart, ProgramStreams, base_name, known_as};
+use spinney_host::exec::program::{BoxedStart, Program, ProgramStart, ProgramStreams, base_name, known_as};
 use spinney_host::explain::{Explanation, ProgramRequest};
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::notify::Notifier;
@@ -45,6 +47,7 @@ use super::run::listen;
 use crate::args;
 use crate::error_text::{in_words, of_prepared_run, of_run_tree};
 use crate::exec::allowed_fields;
+use crate::exec::box_terminal::{self, TerminalRelay};
 use crate::exec::ended_run::report_ended;
 use crate::exec::notices::notices;
 use crate::exec::report::{ShownReport, write_not_started};
@@ -64,6 +67,9 @@ const LAST_CALLS_INTERRUPTED: Duration = Duration::from_secs(5);
 const NOTED_AFTER: Duration = Duration::from_secs(1);
 /// Two interrupts within this time end everything at once.
 const TWICE: Duration = Duration::from_secs(5);
+
+/// Hosts that a box refused and that are named at the end.
+const NAMED_HOSTS_MAX: usize = 5;
 
 /// How long a signal of the terminal may take to be seen here after it ended the program.
 const SIGNALS_LATE: Duration = Duration::from_millis(20);
@@ -127,6 +133,8 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
         None => None,
     };
     let prepared = PreparedRun::read(home, kept, &args.run_options()).map_err(of_prepared_run)?;
+    let boxed = prepared_box(&prepared, home).await?;
+    let sandbox = if boxed.is_some() { OwnSandbox::Off } else { OwnSandbox::AsSet };
     let open_files = allow_many_connections();
     let socket = GatewaySocket::bind(prepared.options.listen).await?;
     let ready = tree(&prepared, home, resumed, &args).await?;
@@ -154,12 +162,16 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     let hidden = hidden_keys(&options);
     let name = base_name(program);
     let notifier = Notifier::watch(configuration.notify(), &ready.tree, ready.past, &name, &ready.home);
-    let start = asked.start(at, gateway.key().text(), &user, hidden, &ready.path, search);
+    let start = asked.start(at, gateway.key().text(), &user, hidden, &ready.path, search, sandbox);
     let began = SystemClock::new().now_ms();
     let mut signals = Signals::listen()?;
     let view = view_on.map(|terminal| RunView::start(&ready.tree, &ready.path, terminal)).transpose()?;
+    let boxed = boxed.map(|prepared| to_start(prepared, at));
     let end = match start.with_context(|| cannot_start(program)) {
-        Ok(start) => play(start, view_on, open_files, &ready.tree, &gateway, &mut signals).await,
+        Ok(start) => {
+            let to_play = ToPlay { start, boxed, view_on, open_files };
+            play(to_play, &ready.tree, &gateway, &mut signals).await
+        }
         Err(error) => Err(error),
     };
     if end.is_ok() && view_on.is_none() {
@@ -203,6 +215,16 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     let exit = conclude(&ready, ledger, report, given_up.last(), args.json).await?;
     notifier.end().await;
     Ok(exit)
+}
+
+/// The box of a run that should have one, before anything is started.
+async fn prepared_box(prepared: &PreparedRun, home: &Path) -> Result<Option<ProgramBox>> {
+    let Some(options) = &prepared.options.boxed else { return Ok(None) };
+    Ok(Some(ProgramBox::prepare(options, prepared.asked.program(), home).await?))
+}
+
+fn to_start(prepared: ProgramBox, gateway: SocketAddr) -> BoxedStart {
+    BoxedStart { prepared, gateway, terminal_size: box_terminal::size() }
 }
 
 /// Stops the tree of a run and reports it, from its journal if that can be trusted.
@@ -305,11 +327,17 @@ async fn time_for_last_calls(patience: Duration, signals: &mut Signals, is_quiet
     }
 }
 
-/// Runs the program to its end, and to the end of everything that it started and wrote.
-async fn play(
+/// A program with everything that it is started with.
+struct ToPlay {
     start: ProgramStart,
+    boxed: Option<BoxedStart>,
     view_on: Option<Terminal>,
     open_files: Option<u64>,
+}
+
+/// Runs the program to its end, and to the end of everything that it started and wrote.
+async fn play(
+    ToPlay { start, boxed, view_on, open_files }: ToPlay,
     tree: &Tree,
     gateway: &Gateway,
     signals: &mut Signals,
@@ -321,22 +349,63 @@ async fn play(
         }
         None => (None, ProgramStreams::Inherited),
     };
-    let running = Program::start(&start, streams, open_files);
+    let running: Result<Program> = match boxed {
+        Some(boxed) => Program::start_boxed(&start, streams, open_files, boxed).map_err(Into::into),
+        None => Program::start(&start, streams, open_files).map_err(Into::into),
+    };
     let mut running = running.with_context(|| cannot_start(&start.program))?;
+    let mut relay = match running.take_terminal() {
+        Some(terminal) => TerminalRelay::start(terminal).await?,
+        None => None,
+    };
     let end = follow(&mut running, tree, gateway, signals).await;
     match end {
         Ok(RunEnd::Program(_)) | Err(_) => running.kill().await,
         Ok(RunEnd::Tree | RunEnd::Interrupted) => running.end().await,
     }?;
-    if let Some(output) = output {
-        tokio::select! {
-            () = output.end() => {}
-            () = signals.again() => {}
+    let shown = async {
+        if let Some(output) = output {
+            output.end().await;
         }
+        if let Some(relay) = &mut relay {
+            relay.end().await;
+        }
+    };
+    tokio::select! {
+        () = shown => {}
+        () = signals.again() => {}
+    }
+    drop(relay);
+    note_refused(&running);
+    if let Some(changes) = running.changes().await {
+        out::note(&format!("spinney: {changes}"));
     }
     // The file with the run's key.
     drop(start.settings);
     end
+}
+
+/// The connections that a box refused, each host once.
+fn note_refused(program: &Program) {
+    let (refused, more) = program.refused_connections();
+    let mut named: Vec<String> = Vec::new();
+    for connection in refused.iter().filter(|connection| !connection.host.is_empty()) {
+        let name = format!("{}:{}", connection.host, connection.port);
+        if !named.contains(&name) {
+            named.push(name);
+        }
+    }
+    if named.is_empty() {
+        return;
+    }
+    let others = named.len().saturating_sub(NAMED_HOSTS_MAX);
+    named.truncate(NAMED_HOSTS_MAX);
+    let others = if others > 0 || more > 0 { " and others" } else { "" };
+    let first = &named[0];
+    out::note(&format!(
+        "spinney: the box refused connections to {}{others}; allow one with --allow-host {first}",
+        named.join(", ")
+    ));
 }
 
 /// Waits until a moment, or forever.

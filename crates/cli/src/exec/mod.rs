@@ -2,6 +2,7 @@
 //! is shown.
 
 pub(crate) mod allowed_fields;
+pub(crate) mod box_terminal;
 pub(crate) mod ended_run;
 pub(crate) mod guard;
 pub(crate) mod notices;

@@ -15,11 +15,13 @@ const LAST_TRIES: u32 = 20;
 const LAST_TRY_EVERY: Duration = Duration::from_millis(5);
 
 /// There is one terminal for the whole process. Its mode changes only while this is locked.
-static MODE: Mutex<Mode> = Mutex::new(Mode { before: None, is_final: false });
+static MODE: Mutex<Mode> = Mutex::new(Mode { before: None, is_raw: false, is_final: false });
 
 struct Mode {
     /// The mode to restore.
     before: Option<Termios>,
+    /// Nothing is done with what is written.
+    is_raw: bool,
     /// The process is about to end, so the mode stays.
     is_final: bool,
 }
@@ -124,6 +126,55 @@ impl Drop for KeyByKey {
     fn drop(&mut self) {
         mode().put_back();
     }
+}
+
+/// Everything that is typed arrives as it is, keys that send signals included, and everything is written as it is: another
+/// terminal, which a program has, does the rest.
+pub(crate) struct RawMode(());
+
+impl RawMode {
+    /// `None` without a keyboard that is ours.
+    pub(crate) fn begin() -> io::Result<Option<Self>> {
+        let mut mode = mode();
+        if mode.is_final || !is_foreground() {
+            return Ok(None);
+        }
+        let before = tcgetattr(stdin())?;
+        mode.before.get_or_insert_with(|| before.clone());
+        mode.is_raw = true;
+        tcsetattr(stdin(), OptionalActions::Now, &raw(before))?;
+        Ok(Some(Self(())))
+    }
+
+    /// Sets the mode again if a shell changed it while we were stopped.
+    pub(crate) fn keep(&self) {
+        let changing = mode();
+        if let Ok(mode) = tcgetattr(stdin())
+            && !changing.is_final
+            && is_foreground()
+        {
+            // A terminal that is gone ends the run by its own signal.
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &raw(mode));
+        }
+    }
+}
+
+impl Drop for RawMode {
+    fn drop(&mut self) {
+        let mut mode = mode();
+        mode.is_raw = false;
+        mode.put_back();
+    }
+}
+
+/// Whether the end of a line needs a carriage return of ours.
+pub(crate) fn is_raw() -> bool {
+    mode().is_raw
+}
+
+fn raw(mut mode: Termios) -> Termios {
+    mode.make_raw();
+    mode
 }
 
 /// Keys one by one, without echo. Keys that send signals keep working, except for the one that sends SIGQUIT.

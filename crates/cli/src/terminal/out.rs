@@ -10,6 +10,7 @@ use std::io::{self, Write};
 
 use spinney_view::wording::is_hostile;
 
+use super::mode;
 use super::paint::{Ink, Row, width_of, wrapped};
 use super::region;
 use crate::terminal::{self, Stream, Terminal};
@@ -166,7 +167,10 @@ fn write_line(text: &str) -> Result<(), Unwritten> {
 /// Writes a line to standard error. A failure is ignored: there is no other place to report it.
 pub(crate) fn note(text: &str) {
     region::above(|| {
-        let _ = writeln!(io::stderr().lock(), "{}", fitted(&inert(text), terminal::width_of_errors()));
+        let text = fitted(&inert(text), terminal::width_of_errors()).into_owned() + "\n";
+        // The terminal adds none while a program in a box has the keyboard.
+        let text = if mode::is_raw() { text.replace('\n', "\r\n") } else { text };
+        let _ = io::stderr().lock().write_all(text.as_bytes());
     });
 }
 

@@ -145,6 +145,7 @@ fn every_option_of_a_program_has_its_value_and_its_source() {
     bodies  kept  default
     listen  –  default
     other_keys  visible  default
+    box  –  default
     ANTHROPIC_API_KEY  –  default
     ANTHROPIC_AUTH_TOKEN  set  environment ANTHROPIC_AUTH_TOKEN
     ANTHROPIC_BASE_URL  –  default
@@ -177,6 +178,7 @@ fn every_option_of_a_program_has_its_value_and_its_source() {
     bodies  dropped  command line
     listen  –  default
     other_keys  hidden  command line
+    box  –  default
     ANTHROPIC_API_KEY  –  default
     ANTHROPIC_AUTH_TOKEN  set  environment ANTHROPIC_AUTH_TOKEN
     ANTHROPIC_BASE_URL  –  default

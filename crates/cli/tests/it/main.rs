@@ -24,6 +24,7 @@ mod env_files;
 mod error_messages;
 mod example;
 mod exec;
+mod exec_box;
 mod exec_interrupt;
 mod exec_journal;
 mod exec_live;

@@ -173,6 +173,29 @@ impl Pty {
         Ended { code, out: self.screen.text(), err: String::new() }
     }
 
+    /// Plays a terminal for a program that draws as it likes, and answers what such programs ask, until this holds for
+    /// everything that it wrote.
+    #[cfg(feature = "peers")]
+    pub(crate) fn answers_until(&mut self, holds: impl Fn(&str) -> bool) -> String {
+        let (mut bytes, mut wrote, mut answered) = ([0; 16_384], Vec::new(), 0);
+        loop {
+            let text = String::from_utf8_lossy(&wrote).into_owned();
+            if holds(&text) {
+                return text;
+            }
+            let questions = [("\u{1b}[6n", "\u{1b}[1;1R"), ("\u{1b}[c", "\u{1b}[?1;2c")];
+            for (question, answer) in questions {
+                if text.get(answered..).is_some_and(|new| new.contains(question)) {
+                    self.send(answer);
+                }
+            }
+            answered = text.len();
+            let count = self.master.read(&mut bytes).unwrap_or(0);
+            assert!(count > 0, "it ended: {text}");
+            wrote.extend(&bytes[..count]);
+        }
+    }
+
     /// Whether anything came; a terminal without a process at the other end reports an error.
     fn read(&mut self) -> bool {
         let mut bytes = [0; 4_096];

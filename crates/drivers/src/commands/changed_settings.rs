@@ -38,7 +38,8 @@ impl FileMoment {
 /// What is looked at when a command of an agent has ended.
 #[derive(Clone, Debug)]
 pub(super) struct SettingsSearch {
-    agent: AgentId,
+    /// What ran, for people.
+    by: String,
     rights: Rights,
     hidden: HiddenFolders,
     /// What its box keeps from it.
@@ -54,16 +55,19 @@ impl SettingsSearch {
         hidden: &HiddenFolders,
         kept: &FolderCovers,
     ) -> Option<Self> {
-        let began = FileMoment::now();
         let may_write = rights.folders.iter().any(|folder| folder.access == FolderAccess::Write);
-        let search = || Self {
-            agent: agent.clone(),
+        may_write.then(|| Self::new(format!("a command of {agent}"), rights, hidden, kept))
+    }
+
+    /// For what begins now.
+    pub(super) fn new(by: String, rights: &Rights, hidden: &HiddenFolders, kept: &FolderCovers) -> Self {
+        Self {
+            by,
             rights: rights.clone(),
             hidden: hidden.clone(),
             kept: kept.clone(),
-            began,
-        };
-        may_write.then(search)
+            began: FileMoment::now(),
+        }
     }
 
     /// What changed, in words for the agent. People are told in which folders.
@@ -72,17 +76,15 @@ impl SettingsSearch {
         let mut entries = 0;
         for folder in self.rights.folders.iter().filter(|folder| folder.access == FolderAccess::Write) {
             let (before, path) = (changed.count, &folder.path);
-            let mut look = Look { search: self, entries: &mut entries, changed: &mut changed };
-            let looked = open_folder(path).and_then(|opened| look.below(&opened, path, DEPTH_MAX));
-            changed.is_unfinished |= looked.is_err();
-            let (agent, folder) = (&self.agent, path.display());
+            let looked = self.look_in(path, &mut entries, &mut changed);
+            let (by, folder) = (&self.by, path.display());
             if changed.count > before {
                 tracing::warn!(
-                    "a command of {agent} made or changed what your programs obey in {folder}, such as a repository or settings of an editor: look at it before you use git or an editor there"
+                    "{by} made or changed what your programs obey in {folder}, such as a repository or settings of an editor: look at it before you use git or an editor there"
                 );
             } else if looked.is_err() {
                 tracing::warn!(
-                    "{folder} could not be searched as a whole for repositories and settings that a command of {agent} made: look at it before you use git or an editor there"
+                    "{folder} could not be searched as a whole for repositories and settings that {by} made: look at it before you use git or an editor there"
                 );
             }
         }
@@ -91,6 +93,32 @@ impl SettingsSearch {
 }
 
 impl SettingsSearch {
+    /// What changed in a folder, in words for a person.
+    pub(super) fn changed_in(&self, folder: &Path) -> Option<String> {
+        let mut changed = ChangedSettings::default();
+        let looked = self.look_in(folder, &mut 0, &mut changed);
+        let (by, folder) = (&self.by, folder.display());
+        if changed.count > 0 {
+            Some(format!(
+                "{by} made or changed what your other programs run or obey: {}; look at it before you use git or an editor there",
+                changed.names()
+            ))
+        } else {
+            looked.is_err().then(|| {
+                format!(
+                    "{folder} could not be searched as a whole for repositories and settings that {by} made: look at it before you use git or an editor there"
+                )
+            })
+        }
+    }
+
+    fn look_in(&self, folder: &Path, entries: &mut usize, changed: &mut ChangedSettings) -> io::Result<()> {
+        let mut look = Look { search: self, entries, changed };
+        let looked = open_folder(folder).and_then(|opened| look.below(&opened, folder, DEPTH_MAX));
+        changed.is_unfinished |= looked.is_err();
+        looked
+    }
+
     /// Whether the command could not change it: its box kept it, or another folder around it is only read.
     fn is_kept(&self, path: &Path) -> bool {
         let kept = [&self.kept.read_only, &self.kept.reserved, &self.kept.hidden];
@@ -111,18 +139,21 @@ struct ChangedSettings {
 impl ChangedSettings {
     /// What the agent should know; nothing if nothing changed.
     fn note(&self) -> Option<String> {
-        let shown: Vec<String> = self.paths.iter().map(|path| shown(path)).collect();
-        let more = self.count - shown.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let changed = (self.count > 0).then(|| {
-            let paths = shown.join(", ");
-            format!("made or changed what programs of the user obey, and the user is told: {paths}{more}")
+            format!("made or changed what programs of the user obey, and the user is told: {}", self.names())
         });
         let unfinished = self.is_unfinished.then(|| {
             "left folders that cannot all be searched for such files, and the user is told".to_owned()
         });
         let parts: Vec<String> = changed.into_iter().chain(unfinished).collect();
         (!parts.is_empty()).then(|| format!("it {}", parts.join("; it ")))
+    }
+
+    fn names(&self) -> String {
+        let shown: Vec<String> = self.paths.iter().map(|path| shown(path)).collect();
+        let more = self.count - shown.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        shown.join(", ") + &more
     }
 
     fn add(&mut self, path: PathBuf) {

@@ -34,7 +34,7 @@ pub(super) fn confinement(
     confinement.folders = granted.cloned().collect();
     let FolderCovers { hidden, read_only, reserved } = covers;
     (confinement.hidden, confinement.read_only, confinement.reserved) = (hidden, read_only, reserved);
-    confinement.network = asked_network(network(&rights.network), rights.host_requests);
+    confinement.network = asked_network(box_network(&rights.network), rights.host_requests);
     confinement.limits = limits(spec);
     confinement.tier = tier;
     confinement.weaknesses = weaknesses(spec.walls);
@@ -46,7 +46,7 @@ pub(super) fn confinement(
 
 /// What boxes of an agent may be connected to at most: one that may ask for hosts may be allowed some.
 pub(super) fn network_at_most(caps: &Caps) -> BoxNetwork {
-    asked_network(network(&caps.network), caps.host_requests)
+    asked_network(box_network(&caps.network), caps.host_requests)
 }
 
 /// One that may ask for hosts reads what it was refused, and so what to ask for.
@@ -58,7 +58,8 @@ fn asked_network(granted: BoxNetwork, requests: HostRequests) -> BoxNetwork {
 }
 
 /// What boxes of an agent with this network are connected to. What old journals granted without naming a host is nothing.
-pub(crate) fn network(granted: &Network) -> BoxNetwork {
+#[must_use]
+pub fn box_network(granted: &Network) -> BoxNetwork {
     let localhost = RemoteHost::Name("localhost".into());
     let names_this_machine = |rule: &HostRule| {
         rule.address().is_some_and(|address| address.is_loopback())

@@ -15,6 +15,8 @@ use spinney_kernel::port::{FolderAccess, Rights};
 use crate::folders::{HiddenFolders, PROTECTED, check_folder, git_paths, is_protected, open_folder};
 use crate::sandbox::is_reserved;
 
+/// The name of a home beside what it was made for.
+const HOME: &str = ".spinney";
 /// How many folders below a granted one are searched for what is only read, and how much is looked at.
 const DEPTH_MAX: u32 = 3;
 const ENTRIES_MAX: usize = 100_000;
@@ -101,6 +103,22 @@ impl FolderCovers {
         }
         Ok(())
     }
+}
+
+/// What is hidden from a program in a folder that it may read: what always is, and homes of trees, whose sockets a read-only
+/// folder would not close.
+pub(super) fn hidden_below(folder: &Path, hidden: &HiddenFolders) -> Result<Vec<PathBuf>, String> {
+    let said = |error: io::Error| format!("the folder {} {error}", folder.display());
+    let mut found = BTreeSet::new();
+    let opened = open_folder(folder).map_err(said)?;
+    let mut search = Search { hidden, entries: 0, found: &mut found };
+    search.below(&opened, folder, DEPTH_MAX).map_err(said)?;
+    Ok(hidden.below(folder).cloned().chain(found.into_iter().filter(|path| is_home(path))).collect())
+}
+
+/// Whether a path has the name of a home.
+pub(super) fn is_home(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == HOME)
 }
 
 /// The uppermost part of a path below a folder that does not exist: what would be hidden must not be made either.

@@ -9,14 +9,15 @@ mod confinement;
 mod covers;
 mod gate;
 mod permissions;
+mod program_folder;
 mod remedy;
 mod tool;
 
 pub use self::command_tool::CommandToolSpec;
+pub use self::confinement::box_network;
 pub use self::permissions::BoxPermissions;
+pub use self::program_folder::{ProgramChanges, ProgramFolder, RepositoryAccess};
 pub use self::remedy::{namespace_remedy, refusal_remedy};
 pub use self::tool::Commands;
 #[cfg(feature = "mcp")]
-pub(crate) use self::{
-    confinement::network as box_network, covers::FolderCovers, gate::said as refusal_in_words,
-};
+pub(crate) use self::{covers::FolderCovers, gate::said as refusal_in_words};

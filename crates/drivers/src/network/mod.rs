@@ -5,6 +5,8 @@
 mod addresses;
 mod connect;
 #[cfg(all(feature = "processes", target_os = "linux"))]
+mod forward;
+#[cfg(all(feature = "processes", target_os = "linux"))]
 mod head;
 mod log;
 mod outbound;
@@ -18,6 +20,8 @@ mod tls_name;
 
 pub use self::addresses::AddressKind;
 pub use self::connect::{Connected, Connector};
+#[cfg(all(feature = "processes", target_os = "linux"))]
+pub use self::forward::forward_all;
 #[cfg(feature = "http")]
 pub(crate) use self::log::OpenConnection;
 pub use self::log::{ProxiedConnection, ProxiedEnd, ProxyLog};

@@ -1,7 +1,8 @@
 //! A program that runs under a guard, as the process sees it that started both.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
@@ -58,6 +59,20 @@ impl StandardStreams {
             stdout: io::stdout().as_fd().try_clone_to_owned()?,
             stderr: io::stderr().as_fd().try_clone_to_owned()?,
         })
+    }
+
+    /// Leaves nothing in the place of terminals. Which streams were one, in the order of their numbers.
+    pub fn without_terminals(&mut self) -> io::Result<[bool; 3]> {
+        let mut on_terminal = [false; 3];
+        for (stream, is_one) in
+            [&mut self.stdin, &mut self.stdout, &mut self.stderr].into_iter().zip(&mut on_terminal)
+        {
+            *is_one = stream.is_terminal();
+            if *is_one {
+                *stream = File::options().read(true).write(true).open("/dev/null")?.into();
+            }
+        }
+        Ok(on_terminal)
     }
 }
 

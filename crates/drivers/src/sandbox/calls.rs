@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::ptr::{null, null_mut};
 
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
 use super::forks::Made;
 
@@ -353,6 +353,12 @@ fn owned(descriptor: c_long) -> io::Result<OwnedFd> {
     let descriptor = c_int::try_from(descriptor).map_err(|_| io::ErrorKind::InvalidData)?;
     // SAFETY: the kernel has just made it for us.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Signals every process that this one may signal, but itself: in a namespace of processes, all of them from its first one.
+pub(super) fn signal_all(signal: Signal) {
+    // SAFETY: takes numbers. There may be no process.
+    unsafe { libc::kill(-1, signal.as_raw()) };
 }
 
 /// The group of a process. None if it has ended, or if its group is outside of our namespace.

@@ -6,8 +6,10 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use libc::sock_filter;
+use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, chdir, geteuid, setpgid, setrlimit, umask};
+use rustix::process::{Resource, Rlimit, chdir, geteuid, ioctl_tiocsctty, setpgid, setrlimit, setsid, umask};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
@@ -33,9 +35,17 @@ pub(super) struct CommandPlan<'a> {
     pub(super) arguments: ExecList,
     pub(super) environment: ExecList,
     pub(super) walls: Walls,
+    pub(super) program: Option<ProgramPlan<'a>>,
     pub(super) reports: BorrowedFd<'a>,
     /// To the guard, which answers before a process is made.
     pub(super) forks: BorrowedFd<'a>,
+}
+
+/// What a program of a person has otherwise.
+pub(super) struct ProgramPlan<'a> {
+    pub(super) umask: Mode,
+    /// Its terminal, and which of its standard streams that is.
+    pub(super) terminal: Option<(BorrowedFd<'a>, [bool; 3])>,
 }
 
 /// Says what failed, if something does.
@@ -50,10 +60,21 @@ pub(super) fn become_command(plan: &CommandPlan<'_>) -> ! {
 }
 
 fn restrict(plan: &CommandPlan<'_>) -> Result<(), Failed> {
-    // The session is the guard's, so the scheduler weighs both together.
-    setpgid(None, None).during(BoxStep::Session)?;
+    match &plan.program {
+        None => {
+            // The session is the guard's, so the scheduler weighs both together.
+            setpgid(None, None).during(BoxStep::Session)?;
+            umask(Mode::WGRP | Mode::WOTH);
+        }
+        Some(program) => {
+            setsid().during(BoxStep::Session)?;
+            umask(program.umask);
+            if let Some((terminal, streams)) = &program.terminal {
+                take_terminal(*terminal, *streams).during(BoxStep::Session)?;
+            }
+        }
+    }
     reset_signals().during(BoxStep::Session)?;
-    umask(rustix::fs::Mode::WGRP | rustix::fs::Mode::WOTH);
     for (resource, limit) in &plan.limits {
         setrlimit(*resource, *limit).during(BoxStep::Limits)?;
     }
@@ -67,11 +88,28 @@ fn restrict(plan: &CommandPlan<'_>) -> Result<(), Failed> {
     }
     close_others_on_exec().during(BoxStep::Session)?;
     // The guard gets its turn at once, however many processes a box has. No process of a box can change this. Until here
-    // everything is ours, and waits for nothing else.
-    run_when_idle().during(BoxStep::Limits)?;
+    // everything is ours, and waits for nothing else. A person waits for what a program does, and its guard only counts it.
+    if plan.program.is_none() {
+        run_when_idle().during(BoxStep::Limits)?;
+    }
     if plan.walls != Walls::None {
         let listener = seccomp_filter(plan.filter).during(BoxStep::SystemCalls)?;
         hand_over(plan.forks, listener.as_fd()).during(BoxStep::SystemCalls)?;
+    }
+    Ok(())
+}
+
+/// Makes a terminal that of this session, and puts it in the place of standard streams.
+fn take_terminal(terminal: BorrowedFd<'_>, [stdin, stdout, stderr]: [bool; 3]) -> io::Result<()> {
+    ioctl_tiocsctty(terminal)?;
+    if stdin {
+        dup2_stdin(terminal)?;
+    }
+    if stdout {
+        dup2_stdout(terminal)?;
+    }
+    if stderr {
+        dup2_stderr(terminal)?;
     }
     Ok(())
 }

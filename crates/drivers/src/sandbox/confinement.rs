@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use spinney_kernel::port::FolderRight;
+use spinney_kernel::port::{FolderAccess, FolderRight};
+
+use super::order::PrivateFile;
 
 /// What a command may touch and use. Everything else of the machine is out of its reach.
 #[derive(Clone, Debug)]
@@ -24,9 +26,17 @@ pub struct Confinement {
     /// Paths in folders that it may write which must not come to be: while it runs, an empty folder that it cannot change
     /// has each of these names. Needs namespaces.
     pub reserved: Vec<PathBuf>,
+    /// Empty folders in memory that it may write, which end with the box. Need namespaces.
+    pub private: Vec<PathBuf>,
+    /// Files and folders of the machine that are somewhere else inside. Need namespaces.
+    pub placed: Vec<PlacedPath>,
+    /// Files that exist only inside. Need namespaces.
+    pub files: Vec<PrivateFile>,
     /// Variables beside `PATH`, `HOME`, `LANG` and `TERM`, or instead of one of them.
     pub environment: Vec<(OsString, OsString)>,
     pub network: BoxNetwork,
+    /// A port of its loopback that is handed out beside the proxy.
+    pub served_port: Option<u16>,
     pub limits: BoxLimits,
     pub tier: BoxTierChoice,
     /// What a person gave up for a box to run on this machine.
@@ -45,13 +55,25 @@ impl Confinement {
             hidden: Vec::new(),
             read_only: Vec::new(),
             reserved: Vec::new(),
+            private: Vec::new(),
+            placed: Vec::new(),
+            files: Vec::new(),
             environment: Vec::new(),
             network: BoxNetwork::None,
+            served_port: None,
             limits: BoxLimits::default(),
             tier: BoxTierChoice::Best,
             weaknesses: Vec::new(),
         }
     }
+}
+
+/// A path of the machine, with links in it followed, and where it is inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedPath {
+    pub from: PathBuf,
+    pub at: PathBuf,
+    pub access: FolderAccess,
 }
 
 /// What a command and everything that it starts may use together.
@@ -61,6 +83,11 @@ pub struct BoxLimits {
     pub memory_bytes: u64,
     /// By how much its writable folders may grow during the call.
     pub disk_bytes: u64,
+}
+
+impl BoxLimits {
+    /// Stands for no limit of memory or of bytes.
+    pub const UNLIMITED: u64 = u64::MAX;
 }
 
 impl Default for BoxLimits {

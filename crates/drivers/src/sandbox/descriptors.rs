@@ -11,7 +11,7 @@ use rustix::net::{
 };
 
 /// The most that come at once.
-const AT_ONCE_MAX: usize = 3;
+const AT_ONCE_MAX: usize = 4;
 
 /// Sends descriptors beside some bytes. Does not allocate.
 pub(super) fn send(to: BorrowedFd<'_>, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {

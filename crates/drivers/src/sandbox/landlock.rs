@@ -46,6 +46,8 @@ pub(super) enum Access {
     Device,
     /// Read and list, and run nothing.
     ReadData,
+    /// Read, write and control terminals.
+    Terminal,
 }
 
 impl Access {
@@ -54,6 +56,7 @@ impl Access {
         match self {
             Self::ReadData => read,
             Self::Read => read | EXECUTE,
+            Self::Terminal => read | WRITE_FILE | TRUNCATE | IOCTL_DEV,
             Self::Device => READ_FILE | WRITE_FILE | TRUNCATE,
             Self::Write => {
                 let make = MAKE_DIR | MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_SYM;

@@ -15,19 +15,22 @@ use rustix::process::geteuid;
 use spinney_kernel::port::{FolderAccess, FolderRight};
 
 use super::confinement::{
-    BoxNetwork, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, BoxedInput, Confinement,
+    BoxNetwork, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, BoxedInput, Confinement, PlacedPath,
 };
 use super::descriptors;
 use super::fork_server::ForkServer;
+use super::handed_out::{self, BoxHandouts};
 use super::landlock::{ABI_MIN, ABI_WITH_SCOPES, Access};
 use super::machine::{LandlockSupport, MachineSupport, NamespaceSupport, ProcessListSupport, SeccompSupport};
 use super::network::{self, BoxListener};
-use super::order::{BoxOrder, Grant, Presence, Walls};
+use super::order::{BoxOrder, BoxedProgramOrder, Grant, Presence, Walls};
+use super::program::BoxedProgram;
 use super::refusal::{BoxRefusal, NamespaceNeed};
-use super::run::{BoxStreams, BoxedExit, BoxedRun};
+use super::run::{BoxedExit, BoxedRun, StreamsKept};
 use super::step::BoxStep;
 use super::system_calls::{ModeChanges, Surroundings, filter};
-use super::system_paths::{facts, grants, search};
+use super::system_paths::{facts, grants, search, terminal};
+use super::terminal::BoxTerminal;
 
 /// Without Landlock there is no box in which they could be tried.
 const UNTRIED: NamespaceSupport = NamespaceSupport::Failed { step: BoxStep::Rules, errno: libc::ENOSYS };
@@ -41,6 +44,7 @@ pub struct BoxLauncher {
     filter: Vec<sock_filter>,
     filter_with_modes: Vec<sock_filter>,
     filter_in_namespaces: Vec<sock_filter>,
+    filter_of_programs: Vec<sock_filter>,
 }
 
 impl BoxLauncher {
@@ -59,6 +63,7 @@ impl BoxLauncher {
             filter: filter(Surroundings::Machine(modes)),
             filter_with_modes: filter(Surroundings::Machine(ModeChanges::Allowed)),
             filter_in_namespaces: filter(Surroundings::Namespaces),
+            filter_of_programs: filter(Surroundings::Program),
         };
         if launcher.machine.landlock_abi() >= ABI_MIN {
             launcher.machine.namespaces = launcher.probe_namespaces().await?;
@@ -139,6 +144,28 @@ impl BoxLauncher {
         Ok(self.start_order(&self.order(tier, confinement, command), tier, command)?)
     }
 
+    /// Starts a program of a person, which has streams that are handed in, perhaps a terminal, and no end but its own. Only
+    /// in namespaces: it begins sessions and groups of processes as it likes. Needs a tokio runtime with its IO and time.
+    pub fn start_program(
+        &self,
+        confinement: &Confinement,
+        program: BoxedProgram,
+    ) -> Result<BoxedRun, BoxRefusal> {
+        let confinement = Confinement { tier: BoxTierChoice::Namespaces, ..confinement.clone() };
+        let tier = self.tier(&confinement)?;
+        let BoxedProgram { arguments, file, folder, streams, umask, open_files, terminal: made } = program;
+        let command =
+            BoxedCommand { folder: Some(folder), timeout: Duration::MAX, ..BoxedCommand::new(arguments) };
+        check(&confinement, &command)?;
+        let mut order = self.order(tier, &confinement, &command);
+        order.filter.clone_from(&self.filter_of_programs);
+        order.grants.push(terminal());
+        order.file = file.unwrap_or_default();
+        order.program = Some(BoxedProgramOrder { umask: umask.into(), open_files, terminal: made });
+        let streams = [streams.stdin, streams.stdout, streams.stderr];
+        Ok(self.start_with(&order, tier, streams, None, command.timeout)?)
+    }
+
     fn order(&self, tier: BoxTier, confinement: &Confinement, command: &BoxedCommand) -> BoxOrder {
         let (walls, filter) = match tier {
             BoxTier::Unboxed => (Walls::None, &self.filter),
@@ -154,6 +181,7 @@ impl BoxLauncher {
         all.extend::<Vec<Grant>>(given(&confinement.write, Access::Write));
         all.extend::<Vec<Grant>>(given(&confinement.read, Access::Read));
         all.extend(confinement.folders.iter().map(exact));
+        all.extend(confinement.placed.iter().map(placed));
         all.extend(grants());
         if tier != BoxTier::Namespaces {
             all.extend(facts());
@@ -167,11 +195,16 @@ impl BoxLauncher {
             hidden: confinement.hidden.clone(),
             read_only: confinement.read_only.clone(),
             reserved: confinement.reserved.clone(),
+            private: confinement.private.clone(),
+            files: confinement.files.clone(),
             folder: command.folder.clone().unwrap_or_default(),
+            file: PathBuf::new(),
             arguments: command.arguments.clone(),
             search: searched(&environment),
             environment,
             has_proxy,
+            served_port: confinement.served_port.unwrap_or(0).into(),
+            program: None,
             filter: filter.clone(),
             processes_max: confinement.limits.processes,
             memory_bytes_max: confinement.limits.memory_bytes,
@@ -181,29 +214,51 @@ impl BoxLauncher {
     }
 
     fn start_order(&self, order: &BoxOrder, tier: BoxTier, command: &BoxedCommand) -> io::Result<BoxedRun> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let (control, guards) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        // The guard waits for it.
-        rustix::io::ioctl_fionbio(&guards, false)?;
         let ((stdout, stdout_to), (stderr, stderr_to)) = (io::pipe()?, io::pipe()?);
-        let has_proxy = order.has_proxy;
-        let order = in_memory(c"order", &order.to_bytes())?;
-        let (stdin, stdin_from) = match &command.input {
+        let (stdin, stdin_to) = match &command.input {
             BoxedInput::Bytes(bytes) => (in_memory(c"stdin", bytes)?, None),
             BoxedInput::Piped => {
                 let (read, write) = io::pipe()?;
                 (OwnedFd::from(read), Some(OwnedFd::from(write)))
             }
         };
-        let (network, boxes) = if has_proxy { Some(network::channel()?) } else { None }.unzip();
-        let descriptors: Vec<_> =
-            [order.as_fd(), stdin.as_fd()].into_iter().chain(boxes.as_ref().map(OwnedFd::as_fd)).collect();
-        let listener = network.map(BoxListener::new).transpose()?;
-        let guard = self.guards.start_guard([guards.as_fd(), stdout_to.as_fd(), stderr_to.as_fd()])?;
+        let output = StreamsKept {
+            stdin: stdin_to,
+            output: [stdout.into(), stderr.into()],
+            part_bytes_max: command.kept_bytes,
+        };
+        let streams = [stdin, stdout_to.into(), stderr_to.into()];
+        self.start_with(order, tier, streams, Some(output), command.timeout)
+    }
+
+    /// With these standard streams, of which some output may be ours to keep.
+    fn start_with(
+        &self,
+        order: &BoxOrder,
+        tier: BoxTier,
+        [stdin, stdout, stderr]: [OwnedFd; 3],
+        output: Option<StreamsKept>,
+        timeout: Duration,
+    ) -> io::Result<BoxedRun> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (control, guards) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        // The guard waits for it.
+        rustix::io::ioctl_fionbio(&guards, false)?;
+        let order_file = in_memory(c"order", &order.to_bytes())?;
+        let channel = |is_needed: bool| is_needed.then(handed_out::channel).transpose();
+        let (network, boxes_network) = channel(order.has_proxy)?.unzip();
+        let has_terminal = order.program.is_some_and(|program| program.terminal.is_some());
+        let (terminal, boxes_terminal) = channel(has_terminal)?.unzip();
+        let channels = boxes_network.iter().chain(&boxes_terminal).map(OwnedFd::as_fd);
+        let descriptors: Vec<_> = [order_file.as_fd(), stdin.as_fd()].into_iter().chain(channels).collect();
+        let handed_out = BoxHandouts {
+            network: network.map(BoxListener::new).transpose()?,
+            terminal: terminal.map(BoxTerminal::new).transpose()?,
+        };
+        let guard = self.guards.start_guard([guards.as_fd(), stdout.as_fd(), stderr.as_fd()])?;
         // A guard that nobody waits for gets no order and runs nothing, so an error up to here means that nothing ran.
         descriptors::send(control.as_fd(), &[0], &descriptors).map_err(io::Error::from)?;
-        let streams = BoxStreams { stdin: stdin_from, stdout: stdout.into(), stderr: stderr.into() };
-        BoxedRun::new(guard, control, streams, (tier, listener), command)
+        BoxedRun::new(guard, control, output, (tier, handed_out), timeout)
     }
 }
 
@@ -217,15 +272,23 @@ fn in_memory(name: &std::ffi::CStr, bytes: &[u8]) -> io::Result<OwnedFd> {
 }
 
 fn required(path: &Path, access: Access) -> Grant {
-    Grant { path: path.to_owned(), access, presence: Presence::Required }
+    Grant::new(path.to_owned(), access, Presence::Required)
 }
 
 fn exact(folder: &FolderRight) -> Grant {
-    let access = match folder.access {
+    Grant::new(folder.path.clone(), access(folder.access), Presence::Exact)
+}
+
+fn placed(placed: &PlacedPath) -> Grant {
+    let found = Grant::new(placed.from.clone(), access(placed.access), Presence::Required);
+    Grant { at: Some(placed.at.clone()), ..found }
+}
+
+const fn access(access: FolderAccess) -> Access {
+    match access {
         FolderAccess::Read => Access::Read,
         FolderAccess::Write => Access::Write,
-    };
-    Grant { path: folder.path.clone(), access, presence: Presence::Exact }
+    }
 }
 
 fn namespace_need(confinement: &Confinement) -> Option<NamespaceNeed> {
@@ -233,6 +296,11 @@ fn namespace_need(confinement: &Confinement) -> Option<NamespaceNeed> {
         Some(NamespaceNeed::HiddenPaths)
     } else if !confinement.read_only.is_empty() || !confinement.reserved.is_empty() {
         Some(NamespaceNeed::ReadOnlyPaths)
+    } else if !(confinement.private.is_empty()
+        && confinement.placed.is_empty()
+        && confinement.files.is_empty())
+    {
+        Some(NamespaceNeed::PrivatePaths)
     } else if confinement.network != BoxNetwork::None {
         Some(NamespaceNeed::Network)
     } else {
@@ -241,8 +309,11 @@ fn namespace_need(confinement: &Confinement) -> Option<NamespaceNeed> {
 }
 
 fn check(confinement: &Confinement, command: &BoxedCommand) -> Result<(), BoxRefusal> {
-    let Confinement { workspace, write, read, folders, hidden, read_only, reserved, .. } = confinement;
-    let paths = [write, read, hidden, read_only, reserved].into_iter().flatten();
+    let Confinement { workspace, write, read, folders, hidden, read_only, reserved, private, .. } =
+        confinement;
+    let paths = [write, read, hidden, read_only, reserved, private].into_iter().flatten();
+    let placed = confinement.placed.iter().flat_map(|placed| [&placed.from, &placed.at]);
+    let paths = paths.chain(placed).chain(confinement.files.iter().map(|file| &file.path));
     let folders = folders.iter().map(|folder| &folder.path);
     let relative =
         paths.chain(folders).chain([workspace]).chain(&command.folder).find(|path| !path.is_absolute());

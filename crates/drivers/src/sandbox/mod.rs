@@ -15,6 +15,7 @@ mod exact_path;
 mod filter_program;
 mod fork_server;
 mod forks;
+mod handed_out;
 mod inside;
 mod kept_output;
 mod kill;
@@ -24,19 +25,22 @@ mod machine;
 mod mounts;
 mod network;
 mod order;
+mod program;
 mod refusal;
 mod report;
+mod requests;
 mod reserved;
 mod run;
 mod step;
 mod system_calls;
 mod system_paths;
+mod terminal;
 mod usage;
 mod watch;
 
 pub use self::confinement::{
     BoxLimits, BoxNetwork, BoxTier, BoxTierChoice, BoxWeakness, BoxedCommand, BoxedInput, Confinement,
-    LocalhostMeaning,
+    LocalhostMeaning, PlacedPath,
 };
 pub use self::entry::{HELPER_NAME, can_guard_boxes, guard_a_box};
 pub use self::kept_output::{KeptOutput, OutputStream};
@@ -44,9 +48,12 @@ pub use self::launcher::BoxLauncher;
 pub use self::machine::{
     LandlockSupport, MachineSupport, NamespaceSupport, ProcessListSupport, SeccompSupport,
 };
-pub use self::network::BoxListener;
+pub use self::network::{BoxListener, BoxListeners};
+pub use self::order::PrivateFile;
+pub use self::program::BoxedProgram;
 pub use self::refusal::{BoxRefusal, NamespaceNeed};
 pub use self::report::BoxUsage;
 pub(crate) use self::reserved::is_ours as is_reserved;
 pub use self::run::{BoxLimit, BoxPipes, BoxedEnd, BoxedExit, BoxedRun};
 pub use self::step::BoxStep;
+pub use self::terminal::BoxTerminal;

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, fstat, mkdir, mknodat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, mkdir, mknodat, open};
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change,
@@ -21,14 +21,17 @@ use rustix::process::{Gid, Uid, chdir, pivot_root, umask};
 use rustix::system::sethostname;
 
 use super::calls::{restrict_mounts, start_loopback};
+use super::confinement::BoxLimits;
 use super::exact_path::open_exact;
 use super::inside::{During as _, Failed, is_absent};
 use super::landlock::Access;
-use super::order::{BoxOrder, Grant, Presence};
+use super::order::{BoxOrder, Grant, Presence, PrivateFile};
 use super::step::BoxStep;
 
 /// Empty folders that a box may write to, in memory.
 pub(super) const PRIVATE_FOLDERS: [&str; 2] = ["/tmp", "/dev/shm"];
+/// Where a program finds terminals.
+pub(super) const TERMINALS: &str = "/dev/pts";
 /// The part of a box's memory that each of them may take beside it.
 const PRIVATE_PART: u64 = 4;
 
@@ -50,13 +53,18 @@ pub(super) fn enter(order: &BoxOrder) -> Result<(), Failed> {
     let layers = layers(order)?;
     move_into_empty_root().during(BoxStep::Mounts)?;
     private_folders(order.memory_bytes_max).during(BoxStep::Mounts)?;
+    if order.program.is_some() {
+        private_terminals().during(BoxStep::Mounts)?;
+    }
     private_processes().during(BoxStep::Processes)?;
     for (_, layer) in &layers {
         match layer {
             Layer::Shown(place) => place.show().during(BoxStep::Grant { index: place.index })?,
+            Layer::Private(folder) => private_folder(folder, order).during(BoxStep::Mounts)?,
             Layer::Cover(cover) => cover.mount().during(BoxStep::SummaryRange)?,
         }
     }
+    order.files.iter().try_for_each(write_file).during(BoxStep::Mounts)?;
     for (_, layer) in &layers {
         if let Layer::Cover(cover) = layer {
             cover.close().during(BoxStep::SummaryRange)?;
@@ -71,6 +79,7 @@ pub(super) fn enter(order: &BoxOrder) -> Result<(), Failed> {
 /// Something that is mounted, by its path.
 enum Layer {
     Shown(BindMount),
+    Private(PathBuf),
     Cover(Cover),
 }
 
@@ -85,6 +94,7 @@ fn layers(order: &BoxOrder) -> Result<Vec<(PathBuf, Layer)>, Failed> {
         .collect();
     let pinned = pinned(order, &kept);
     let mut layers: Vec<(PathBuf, Layer)> = Vec::new();
+    layers.extend(order.private.iter().map(|path| (path.clone(), Layer::Private(path.clone()))));
     layers.extend(places.into_iter().map(|place| (place.path.clone(), Layer::Shown(place))));
     layers.extend(covers.into_iter().chain(pinned).map(|cover| (cover.path.clone(), Layer::Cover(cover))));
     // What covers a path that is granted itself comes after it.
@@ -92,10 +102,11 @@ fn layers(order: &BoxOrder) -> Result<Vec<(PathBuf, Layer)>, Failed> {
     Ok(layers)
 }
 
-/// A path of the machine that will be at the same path inside.
+/// A path of the machine, and where it will be inside.
 struct BindMount {
     index: u32,
     path: PathBuf,
+    source: PathBuf,
     /// What is mounted, if it is known by more than its path.
     opened: Option<OwnedFd>,
     shown: Shown,
@@ -123,15 +134,15 @@ fn places(order: &BoxOrder) -> Result<Vec<BindMount>, Failed> {
 
 impl BindMount {
     fn new(grant: &Grant, index: u32) -> io::Result<Self> {
-        if grant.presence == Presence::IfThere && fs::symlink_metadata(&grant.path)?.is_symlink() {
-            let shown = Shown::Link(fs::read_link(&grant.path)?);
-            return Ok(Self { index, path: grant.path.clone(), opened: None, shown });
+        let (path, source) = (grant.inside().to_owned(), grant.path.clone());
+        if grant.presence == Presence::IfThere && fs::symlink_metadata(&source)?.is_symlink() {
+            let shown = Shown::Link(fs::read_link(&source)?);
+            return Ok(Self { index, path, source, opened: None, shown });
         }
-        let path = grant.path.clone();
-        let opened = (grant.presence == Presence::Exact).then(|| open_exact(&path)).transpose()?;
+        let opened = (grant.presence == Presence::Exact).then(|| open_exact(&source)).transpose()?;
         let is_folder = match &opened {
             Some(opened) => FileType::from_raw_mode(fstat(opened)?.st_mode) == FileType::Directory,
-            None => fs::metadata(&path)?.is_dir(),
+            None => fs::metadata(&source)?.is_dir(),
         };
         let attributes = match grant.access {
             Access::Read | Access::ReadData => {
@@ -139,9 +150,11 @@ impl BindMount {
             }
             Access::Write => libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV,
             // Devices are written anyway; their modes are the machine's.
-            Access::Device => libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
+            Access::Device | Access::Terminal => {
+                libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC
+            }
         };
-        Ok(Self { index, path, opened, shown: Shown::Mounted { is_folder, attributes } })
+        Ok(Self { index, path, source, opened, shown: Shown::Mounted { is_folder, attributes } })
     }
 
     fn show(&self) -> io::Result<()> {
@@ -162,7 +175,7 @@ impl BindMount {
                 }
                 let source = match &self.opened {
                     Some(opened) => PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd())),
-                    None => below_old(&self.path),
+                    None => below_old(&self.source),
                 };
                 mount_bind_recursive(source, &self.path)?;
                 restrict_mounts(&text(&self.path)?, *attributes)
@@ -210,12 +223,8 @@ fn covers(order: &BoxOrder) -> Result<Vec<Cover>, Failed> {
 /// The folders between what a box may write and what is kept in it. Without a mount they could be renamed, and others made
 /// in their place.
 fn pinned(order: &BoxOrder, kept: &[&Path]) -> Vec<Cover> {
-    let writable: Vec<&Path> = order
-        .grants
-        .iter()
-        .filter(|grant| grant.access == Access::Write)
-        .map(|grant| grant.path.as_path())
-        .collect();
+    let writable: Vec<&Path> =
+        order.grants.iter().filter(|grant| grant.access == Access::Write).map(Grant::inside).collect();
     let mut between: BTreeSet<&Path> = BTreeSet::new();
     for path in kept {
         let above = path.ancestors().skip(1);
@@ -281,12 +290,39 @@ fn leave_old_root() -> io::Result<()> {
 fn private_folders(memory_bytes_max: u64) -> io::Result<()> {
     for folder in PRIVATE_FOLDERS {
         make_folder(Path::new(folder))?;
-        memory_folder(Path::new(folder), &format!("mode=1777,size={}", memory_bytes_max / PRIVATE_PART))?;
+        memory_folder(Path::new(folder), &format!("mode=1777{}", private_size(memory_bytes_max)))?;
     }
     for (name, target) in [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")] {
         symlink(format!("/proc/self/fd{target}"), Path::new("/dev").join(name))?;
     }
     Ok(())
+}
+
+/// Without a limit the kernel's own applies: half of the machine's memory.
+fn private_size(memory_bytes_max: u64) -> String {
+    match memory_bytes_max {
+        BoxLimits::UNLIMITED => String::new(),
+        most => format!(",size={}", most / PRIVATE_PART),
+    }
+}
+
+fn private_folder(path: &Path, order: &BoxOrder) -> io::Result<()> {
+    make_folder(path)?;
+    memory_folder(path, &format!("mode=0700{}", private_size(order.memory_bytes_max)))
+}
+
+fn write_file(file: &PrivateFile) -> io::Result<()> {
+    file.path.parent().map_or(Ok(()), make_folder)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    fs::File::from(open(&file.path, flags, Mode::RUSR | Mode::WUSR)?).write_all(&file.bytes)
+}
+
+/// Terminals that are made in the box.
+fn private_terminals() -> io::Result<()> {
+    make_folder(Path::new(TERMINALS))?;
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    mount("devpts", TERMINALS, "devpts", flags, Some(c"newinstance,ptmxmode=0666,mode=0620"))?;
+    symlink("pts/ptmx", "/dev/ptmx")
 }
 
 /// While the machine's `/proc` can be seen: the kernel allows another one only then.

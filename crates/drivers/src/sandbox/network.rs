@@ -7,13 +7,11 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::net::sockopt::set_socket_reuseaddr;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with, socketpair};
-use tokio::io::Interest;
-use tokio::net::UnixStream;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
 
 use super::confinement::{BoxNetwork, LocalhostMeaning};
 use super::descriptors;
-use super::forks::hand_over;
+use super::handed_out::HandedOut;
 
 /// Where the proxy is in every box: the network is the box's own, so nothing else is there.
 const PROXY_PORT: u16 = 61_080;
@@ -39,42 +37,55 @@ pub(super) fn variables(network: BoxNetwork) -> Vec<(&'static str, String)> {
     proxied.chain(NO_PROXY_VARIABLES.into_iter().map(|name| (name, direct.to_owned()))).collect()
 }
 
-/// Our end of the way on which the socket is handed out, and that of the box.
-pub(super) fn channel() -> io::Result<(OwnedFd, OwnedFd)> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let (ours, boxes) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    Ok((ours, boxes))
+/// Makes the socket in the network of this process, and the one of a served port if there is one, and keeps nothing of them.
+pub(super) fn hand_out_listeners(to: &OwnedFd, served_port: Option<u16>) -> io::Result<()> {
+    let proxy = listener(PROXY_PORT)?;
+    let served = served_port.map(listener).transpose()?;
+    let sockets: Vec<_> = [&proxy].into_iter().chain(&served).map(|socket| socket.as_fd()).collect();
+    Ok(descriptors::send(to.as_fd(), &[0], &sockets)?)
 }
 
-/// Makes the socket in the network of this process, and keeps nothing of it.
-pub(super) fn hand_out_listener(to: &OwnedFd) -> io::Result<()> {
+fn listener(port: u16) -> io::Result<OwnedFd> {
     let listener = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     set_socket_reuseaddr(&listener, true)?;
-    bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, PROXY_PORT))?;
+    bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
     listen(&listener, BACKLOG)?;
-    hand_over(to.as_fd(), listener.as_fd())
+    Ok(listener)
 }
 
-/// The socket of a box, as soon as the box is made.
+/// The sockets of a box, as soon as the box is made.
 #[derive(Debug)]
-pub struct BoxListener(UnixStream);
+pub struct BoxListener(HandedOut);
+
+/// The sockets of a box that was made.
+#[derive(Debug)]
+pub struct BoxListeners {
+    /// Where it looks for its proxy.
+    pub proxy: tokio::net::TcpListener,
+    /// That of its served port.
+    pub served: Option<tokio::net::TcpListener>,
+}
 
 impl BoxListener {
     pub(super) fn new(from: OwnedFd) -> io::Result<Self> {
-        Ok(Self(UnixStream::from_std(from.into())?))
+        HandedOut::new(from).map(Self)
     }
 
     /// Waits for the box. None if it was not made.
     pub async fn listener(self) -> io::Result<Option<tokio::net::TcpListener>> {
-        let Some(received) = self.0.async_io(Interest::READABLE, || receive(&self.0)).await? else {
-            return Ok(None);
-        };
-        let listener = TcpListener::from(received);
-        listener.set_nonblocking(true)?;
-        tokio::net::TcpListener::from_std(listener).map(Some)
+        Ok(self.listeners().await?.map(|listeners| listeners.proxy))
+    }
+
+    /// The same with the socket of its served port.
+    pub async fn listeners(self) -> io::Result<Option<BoxListeners>> {
+        let mut received = self.0.receive().await?.into_iter().map(in_runtime);
+        let Some(proxy) = received.next().transpose()? else { return Ok(None) };
+        Ok(Some(BoxListeners { proxy, served: received.next().transpose()? }))
     }
 }
 
-fn receive(from: &UnixStream) -> io::Result<Option<OwnedFd>> {
-    Ok(descriptors::receive(from, &mut [0])?.1.into_iter().next())
+fn in_runtime(socket: OwnedFd) -> io::Result<tokio::net::TcpListener> {
+    let listener = TcpListener::from(socket);
+    listener.set_nonblocking(true)?;
+    tokio::net::TcpListener::from_std(listener)
 }

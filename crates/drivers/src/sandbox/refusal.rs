@@ -41,6 +41,8 @@ pub enum BoxRefusal {
 pub enum NamespaceNeed {
     HiddenPaths,
     ReadOnlyPaths,
+    /// Folders and files that exist only in the box.
+    PrivatePaths,
     /// A network of which only some hosts are granted.
     Network,
     /// They were asked for.
@@ -52,6 +54,7 @@ impl std::fmt::Display for NamespaceNeed {
         f.write_str(match self {
             Self::HiddenPaths => "hidden paths",
             Self::ReadOnlyPaths => "read-only or hidden paths in granted folders",
+            Self::PrivatePaths => "private folders",
             Self::Network => "granted hosts",
             Self::Tier => "boxes of tier 2",
         })

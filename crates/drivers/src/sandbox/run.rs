@@ -13,12 +13,15 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::time::{sleep, timeout};
 
-use super::confinement::{BoxTier, BoxedCommand};
+use super::confinement::BoxTier;
 use super::fork_server::StartedGuard;
+use super::handed_out::BoxHandouts;
 use super::kept_output::{KeptOutput, OutputStream};
 use super::network::BoxListener;
 use super::report::{BoxReport, BoxUsage, REPORT_BYTES, Reason};
+use super::requests::GuardRequest;
 use super::step::BoxStep;
+use super::terminal::BoxTerminal;
 
 /// How much longer than its command a guard may take to end.
 const GUARD_SLACK: Duration = Duration::from_secs(8);
@@ -79,15 +82,16 @@ pub struct BoxedRun {
     streams: [Stream; 2],
     pipes: Option<BoxPipes>,
     report: Option<BoxReport>,
-    network: Option<BoxListener>,
+    handed_out: BoxHandouts,
 }
 
-/// Our ends of the standard streams.
-pub(super) struct BoxStreams {
-    /// Only of a conversation.
+/// Our ends of the standard streams of a command.
+pub(super) struct StreamsKept {
+    /// Only of a conversation, which its caller reads as well.
     pub(super) stdin: Option<OwnedFd>,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
+    pub(super) output: [OwnedFd; 2],
+    /// As for [`BoxedCommand`](super::BoxedCommand).
+    pub(super) part_bytes_max: usize,
 }
 
 /// The conversation with a command.
@@ -109,21 +113,24 @@ impl BoxedRun {
     pub(super) fn new(
         guard: StartedGuard,
         control: OwnedFd,
-        from: BoxStreams,
-        (tier, network): (BoxTier, Option<BoxListener>),
-        command: &BoxedCommand,
+        kept: Option<StreamsKept>,
+        (tier, handed_out): (BoxTier, BoxHandouts),
+        timeout: Duration,
     ) -> io::Result<Self> {
-        let stdout = Receiver::from_owned_fd(from.stdout)?;
-        let (stdout, pipes) = match from.stdin {
-            None => (Some(stdout), None),
-            Some(stdin) => (None, Some(BoxPipes { stdin: Sender::from_owned_fd(stdin)?, stdout })),
+        let part_bytes_max = kept.as_ref().map_or(0, |kept| kept.part_bytes_max);
+        let (stdin, output) = kept.map_or((None, [None, None]), |kept| (kept.stdin, kept.output.map(Some)));
+        let receiver = |from: Option<OwnedFd>| from.map(Receiver::from_owned_fd).transpose();
+        let [stdout, stderr] = output.map(receiver);
+        let (stdout, pipes) = match (stdin, stdout?) {
+            (Some(stdin), Some(stdout)) => {
+                (None, Some(BoxPipes { stdin: Sender::from_owned_fd(stdin)?, stdout }))
+            }
+            (_, stdout) => (stdout, None),
         };
-        let stderr = Some(Receiver::from_owned_fd(from.stderr)?);
-        let stream = |name, from| Stream { name, from, kept: KeptOutput::new(command.kept_bytes) };
-        let streams = [stream(OutputStream::Stdout, stdout), stream(OutputStream::Stderr, stderr)];
+        let stream = |name, from| Stream { name, from, kept: KeptOutput::new(part_bytes_max) };
+        let streams = [stream(OutputStream::Stdout, stdout), stream(OutputStream::Stderr, stderr?)];
         let control = UnixStream::from_std(control.into())?;
-        let timeout = command.timeout;
-        Ok(Self { guard, control, tier, timeout, streams, pipes, report: None, network })
+        Ok(Self { guard, control, tier, timeout, streams, pipes, report: None, handed_out })
     }
 
     /// The number of the guard's process, for those who watch processes.
@@ -134,7 +141,12 @@ impl BoxedRun {
 
     /// Where the box connects to, if it was asked for; once.
     pub const fn take_network(&mut self) -> Option<BoxListener> {
-        self.network.take()
+        self.handed_out.network.take()
+    }
+
+    /// The terminal of a program, if it was asked for; once.
+    pub const fn take_terminal(&mut self) -> Option<BoxTerminal> {
+        self.handed_out.terminal.take()
     }
 
     /// Both ends of a conversation, if it is one; once.
@@ -144,8 +156,22 @@ impl BoxedRun {
 
     /// Asks for the end of everything in the box. [`finish`](Self::finish) says when it is done.
     pub fn cancel(&self) {
+        self.ask(GuardRequest::End);
+    }
+
+    /// Interrupts every process of a program's box, as Ctrl-C does.
+    pub fn interrupt(&self) {
+        self.ask(GuardRequest::Interrupt);
+    }
+
+    /// Asks every process of a program's box to end.
+    pub fn terminate(&self) {
+        self.ask(GuardRequest::Terminate);
+    }
+
+    fn ask(&self, request: GuardRequest) {
         // A guard that cannot be asked has ended.
-        let _ = send(self.control.as_fd(), &[0], SendFlags::NOSIGNAL);
+        let _ = send(self.control.as_fd(), &[request.byte()], SendFlags::NOSIGNAL);
     }
 
     /// Waits for the end of the command and of everything that it started, and gives what they write to `on_output` as

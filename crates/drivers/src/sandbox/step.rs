@@ -18,6 +18,8 @@ pub enum BoxStep {
     Loopback,
     /// The socket through which it may connect to granted hosts.
     Proxy,
+    /// The terminal of a program.
+    Terminal,
     /// A path that should be hidden or read-only.
     SummaryRange,
     Rules,
@@ -34,7 +36,7 @@ pub enum BoxStep {
 }
 
 impl BoxStep {
-    const PLAIN: [Self; 17] = [
+    const PLAIN: [Self; 18] = [
         Self::Order,
         Self::Namespaces,
         Self::UserMap,
@@ -52,6 +54,7 @@ impl BoxStep {
         Self::Folder,
         Self::Exec,
         Self::Proxy,
+        Self::Terminal,
     ];
     /// Above every plain step.
     const GRANTS: u32 = 64;

@@ -14,6 +14,8 @@ pub(super) enum Surroundings {
     Machine(ModeChanges),
     /// Its own namespaces.
     Namespaces,
+    /// The same for a program of a person: it may begin sessions, and no limit counts its memory.
+    Program,
 }
 
 /// Changes of modes, owners, times and attributes, which Landlock does not restrict: every path that the user owns is within
@@ -36,7 +38,7 @@ const FILE_SETATTR: c_long = 469;
 const LISTMOUNT: c_long = 458;
 const LSM_SET_SELF_ATTR: c_long = 460;
 
-const MISSING: [c_long; 7] = [
+const MISSING: [c_long; 6] = [
     // Its flags are in memory, where a filter cannot see them. The C library falls back to `clone`.
     libc::SYS_clone3,
     libc::SYS_io_uring_setup,
@@ -44,12 +46,15 @@ const MISSING: [c_long; 7] = [
     libc::SYS_io_uring_register,
     // The mode of a new file is in memory as well.
     libc::SYS_openat2,
-    // Memory without a path, which no limit of a folder or a process counts.
-    libc::SYS_memfd_create,
     libc::SYS_memfd_secret,
 ];
 
-const REFUSED: [c_long; 68] = [
+/// Memory without a path, which no limit of a folder or a process counts.
+const MISSING_WITH_LIMITS: c_long = libc::SYS_memfd_create;
+/// The scheduler gives each session its share: with many of them a box would leave nothing to its guard.
+const REFUSED_WITH_LIMITS: c_long = libc::SYS_setsid;
+
+const REFUSED: [c_long; 67] = [
     // Other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -60,8 +65,6 @@ const REFUSED: [c_long; 68] = [
     libc::SYS_kcmp,
     libc::SYS_move_pages,
     libc::SYS_migrate_pages,
-    // The scheduler gives each session its share: with many of them a box would leave nothing to its guard.
-    libc::SYS_setsid,
     // Namespaces and mounts.
     libc::SYS_unshare,
     libc::SYS_setns,
@@ -216,6 +219,8 @@ const FORKS_HERE: [c_long; 2] = [libc::SYS_fork, libc::SYS_vfork];
 #[cfg(not(target_arch = "x86_64"))]
 const FORKS_HERE: [c_long; 0] = [];
 
+/// Of the sockets of a box with its own network.
+const FAMILIES: [i32; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
 const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541c;
 const PRIORITY_OF_PROCESS: u32 = 0;
@@ -229,6 +234,10 @@ pub(super) fn filter(surroundings: Surroundings) -> Vec<sock_filter> {
     let mut program = FilterProgram::default();
     for call in MISSING {
         program.when(call, &[answer(ENOSYS)]);
+    }
+    if surroundings != Surroundings::Program {
+        program.when(MISSING_WITH_LIMITS, &[answer(ENOSYS)]);
+        program.when(REFUSED_WITH_LIMITS, &[answer(EPERM)]);
     }
     for call in REFUSED.into_iter().chain(REFUSED_HERE) {
         program.when(call, &[answer(EPERM)]);
@@ -250,9 +259,9 @@ pub(super) fn filter(surroundings: Surroundings) -> Vec<sock_filter> {
             refuse_modes(&mut program, modes);
         }
         Surroundings::Namespaces => {
-            let families = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6].map(i32::cast_unsigned);
-            program.when(libc::SYS_socket, &only(load(0), u32::MAX, &families));
+            program.when(libc::SYS_socket, &only(load(0), u32::MAX, &FAMILIES.map(i32::cast_unsigned)));
         }
+        Surroundings::Program => program.when(libc::SYS_socket, &families_and_routes()),
     }
     program.compile()
 }
@@ -292,6 +301,23 @@ fn refuse_modes(program: &mut FilterProgram, modes: ModeChanges) {
             ModeChanges::OfOpenFiles | ModeChanges::Allowed => {}
         }
     }
+}
+
+/// The families of sockets, and the question which interfaces there are: many servers ask it before they listen.
+fn families_and_routes() -> [sock_filter; 9] {
+    let [unix, inet, inet6] = FAMILIES.map(i32::cast_unsigned);
+    [
+        load(0),
+        // To the last line, which allows.
+        jump(BPF_JEQ, unix, 6, 0),
+        jump(BPF_JEQ, inet, 5, 0),
+        jump(BPF_JEQ, inet6, 4, 0),
+        jump(BPF_JEQ, libc::AF_NETLINK.cast_unsigned(), 0, 2),
+        load(2),
+        jump(BPF_JEQ, libc::NETLINK_ROUTE.cast_unsigned(), 1, 0),
+        answer(EPERM),
+        allow(),
+    ]
 }
 
 /// Allows the call if all of an argument is zero.

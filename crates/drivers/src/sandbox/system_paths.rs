@@ -38,6 +38,9 @@ const SETTINGS: [&str; 20] = [
 
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
+/// The terminal of whoever opens it.
+const TERMINAL: &str = "/dev/tty";
+
 /// Facts about the machine that many programs ask for. In namespaces the private `/proc` has them.
 const FACTS: [&str; 4] = ["/proc/cpuinfo", "/proc/meminfo", "/proc/version", "/proc/filesystems"];
 
@@ -52,11 +55,16 @@ pub(super) fn grants() -> impl Iterator<Item = Grant> {
         .chain(granted(&DEVICES, Access::Device))
 }
 
+/// What a program with a terminal finds beside that.
+pub(super) fn terminal() -> Grant {
+    grant(TERMINAL, Access::Terminal)
+}
+
 /// Those of `/proc`, for boxes that have none of their own.
 pub(super) fn facts() -> impl Iterator<Item = Grant> {
     FACTS.into_iter().map(|path| grant(path, Access::ReadData))
 }
 
 fn grant(path: &str, access: Access) -> Grant {
-    Grant { path: Path::new(path).to_owned(), access, presence: Presence::IfThere }
+    Grant::new(Path::new(path).to_owned(), access, Presence::IfThere)
 }

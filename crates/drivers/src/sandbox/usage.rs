@@ -15,6 +15,7 @@ use rustix::process::Pid;
 use rustix::system::sysinfo;
 
 use super::calls::group_of;
+use super::confinement::BoxLimits;
 use super::landlock::Access;
 use super::order::BoxOrder;
 use super::report::{BoxUsage, Reason};
@@ -90,7 +91,8 @@ impl Folder {
 impl Sampler {
     pub(super) fn new(order: &BoxOrder) -> io::Result<Self> {
         let mut folders = Vec::new();
-        for grant in order.grants.iter().filter(|grant| grant.access == Access::Write) {
+        let is_measured = order.disk_bytes_max != BoxLimits::UNLIMITED;
+        for grant in order.grants.iter().filter(|grant| is_measured && grant.access == Access::Write) {
             let (path, device) = (grant.path.clone(), fs::metadata(&grant.path)?.dev());
             folders.push(Folder { path, device, free_bytes_at_start: 0, room_when_measured: 0 });
         }

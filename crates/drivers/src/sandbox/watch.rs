@@ -19,6 +19,7 @@ use rustix::time::{
 };
 
 use super::calls::{ALL_NAMESPACES, Forked, NO_NAMESPACES, child_signals, exit_now, fork};
+use super::confinement::BoxLimits;
 use super::descriptors;
 use super::exact_path::open_exact;
 use super::forks::Forks;
@@ -26,6 +27,7 @@ use super::inside::{During as _, Failed, Inside, inside};
 use super::kill::kill_below;
 use super::order::{BoxOrder, Presence, Walls};
 use super::report::{BoxReport, REPORT_BYTES, Reason};
+use super::requests::GuardRequest;
 use super::reserved::ReservedNames;
 use super::step::BoxStep;
 use super::usage::{Growth, Sampler};
@@ -48,7 +50,7 @@ pub(super) fn watch() -> io::Result<()> {
 }
 
 fn guard(control: &OwnedFd) -> Result<BoxReport, Failed> {
-    let (mut order, stdin, network) = receive(control).during(BoxStep::Order)?;
+    let (mut order, given) = receive(control).during(BoxStep::Order)?;
     // What is granted is where a path leads now, whatever becomes of its links.
     for (grant, index) in order.grants.iter_mut().zip(0..) {
         match grant.presence {
@@ -62,25 +64,35 @@ fn guard(control: &OwnedFd) -> Result<BoxReport, Failed> {
     // Until everything in the box has ended.
     let reserved = ReservedNames::make(&order.reserved).during(BoxStep::SummaryRange)?;
     order.read_only.extend(reserved.paths());
-    let guard = Guard::start(control, &order, &stdin, network).during(BoxStep::Order)?;
+    let guard = Guard::start(control, &order, given).during(BoxStep::Order)?;
     guard.follow(&order).during(BoxStep::Order)
 }
 
-/// The order, the command's standard input, and where the socket of a box with a network is handed out.
-fn receive(control: &OwnedFd) -> io::Result<(BoxOrder, OwnedFd, Option<OwnedFd>)> {
+/// What comes with an order.
+struct Given {
+    /// The command's standard input.
+    stdin: OwnedFd,
+    /// Where the sockets of a box with a network are handed out.
+    network: Option<OwnedFd>,
+    /// Where the terminal of a program is.
+    terminal: Option<OwnedFd>,
+}
+
+fn receive(control: &OwnedFd) -> io::Result<(BoxOrder, Given)> {
     let (_, descriptors) = descriptors::receive(control, &mut [0])?;
     let mut descriptors = descriptors.into_iter();
-    let (Some(order), Some(stdin), network) = (descriptors.next(), descriptors.next(), descriptors.next())
-    else {
+    let (Some(order), Some(stdin)) = (descriptors.next(), descriptors.next()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let mut bytes = Vec::new();
     File::from(order).read_to_end(&mut bytes)?;
     let order = BoxOrder::from_bytes(&bytes)?;
-    if order.has_proxy != network.is_some() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    Ok((order, stdin, network))
+    let has_terminal = order.program.is_some_and(|program| program.terminal.is_some());
+    let mut next = |is_sent: bool| -> io::Result<Option<OwnedFd>> {
+        is_sent.then(|| descriptors.next().ok_or(io::ErrorKind::InvalidInput.into())).transpose()
+    };
+    let (network, terminal) = (next(order.has_proxy)?, next(has_terminal)?);
+    Ok((order, Given { stdin, network, terminal }))
 }
 
 struct Guard<'a> {
@@ -90,8 +102,8 @@ struct Guard<'a> {
     first: Pid,
     /// What it says.
     reports: OwnedFd,
-    /// Its end tells the first process that we are gone.
-    _alive: OwnedFd,
+    /// Tells the first process what is asked for, and by its end that we are gone.
+    alive: OwnedFd,
     /// Of the command and, without namespaces, of everything in the box.
     group: Option<Pid>,
     last: Option<BoxReport>,
@@ -105,8 +117,7 @@ impl<'a> Guard<'a> {
     fn start(
         control: &'a OwnedFd,
         order: &BoxOrder,
-        stdin: &OwnedFd,
-        network: Option<OwnedFd>,
+        Given { stdin, network, terminal }: Given,
     ) -> io::Result<Self> {
         set_child_subreaper(Some(getpid()))?;
         let sampler = Sampler::new(order)?;
@@ -129,7 +140,8 @@ impl<'a> Guard<'a> {
             }
             Ok(Forked::Child) => {
                 // The socket is the guard's alone: its end must tell that the guard is gone.
-                let is_ready = dup2_stdin(stdin).is_ok();
+                let is_ready = dup2_stdin(&stdin).is_ok();
+                drop(stdin);
                 drop((alive, reports, children, sampler));
                 close_copy(control);
                 if is_ready {
@@ -141,28 +153,33 @@ impl<'a> Guard<'a> {
                         nothing,
                         user,
                         network,
+                        terminal,
                     });
                 }
                 exit_now(1)
             }
             Ok(Forked::Parent(first)) => first,
         };
-        // The box has its own copy until its socket is handed out.
-        drop(network);
+        // The box has its own copies until its sockets and its terminal are handed out.
+        drop((stdin, network, terminal));
         dup2_stdin(&nothing)?;
         dup2_stdout(&nothing)?;
         dup2_stderr(&nothing)?;
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
-        let tick = Timespec { tv_sec: 0, tv_nsec: (TICK_MS * 1_000_000).cast_signed() };
-        let each = Itimerspec { it_interval: tick, it_value: tick };
-        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &each)?;
+        // A program may run for days: nothing of it is sampled without a limit.
+        let is_sampled = order.timeout_ms != u64::MAX
+            || order.memory_bytes_max != BoxLimits::UNLIMITED
+            || order.disk_bytes_max != BoxLimits::UNLIMITED;
+        if is_sampled {
+            start_ticks(&timer)?;
+        }
         Ok(Self {
             control,
             walls: order.walls,
             first,
             reports,
-            _alive: alive,
+            alive,
             group: None,
             last: None,
             children,
@@ -183,9 +200,11 @@ impl<'a> Guard<'a> {
                 break Reason::Command;
             }
             if asked {
-                // An unread message would hide our report behind an error.
-                let _ = rustix::io::read(self.control, &mut [0]);
-                break Reason::Asked;
+                match self.asked() {
+                    GuardRequest::End => break Reason::Asked,
+                    // If it is gone, its end is seen next.
+                    request => drop(rustix::io::write(&self.alive, &[request.byte()])),
+                }
             }
             if forks && let Some(limit) = self.forks.answer(&mut self.sampler, self.first, self.walls)? {
                 break limit;
@@ -217,6 +236,15 @@ impl<'a> Guard<'a> {
         })
     }
 
+    /// An unread message would hide our report behind an error.
+    fn asked(&self) -> GuardRequest {
+        let mut byte = [0];
+        match rustix::io::read(self.control, &mut byte) {
+            Ok(1..) => GuardRequest::from_byte(byte[0]),
+            Ok(_) | Err(_) => GuardRequest::End,
+        }
+    }
+
     /// Takes the exits of children. Whether the first process of the box has ended.
     fn reap(&self) -> io::Result<bool> {
         drain(&self.children);
@@ -233,6 +261,7 @@ impl<'a> Guard<'a> {
 
     /// Then nothing of the box is left.
     fn kill_all(&mut self) -> io::Result<()> {
+        start_ticks(&self.timer)?;
         let mut left = KILL_TICKS;
         // Before an exit is taken: the number is the group's for certain then.
         if let Some(group) = self.group.take() {
@@ -306,6 +335,13 @@ pub(super) fn ready<const N: usize>(descriptors: [BorrowedFd<'_>; N]) -> io::Res
 pub(super) fn drain(signals: &OwnedFd) {
     let mut buffer = [0; 1_024];
     while rustix::io::read(signals, &mut buffer).is_ok_and(|read| read > 0) {}
+}
+
+fn start_ticks(timer: &OwnedFd) -> io::Result<()> {
+    let tick = Timespec { tv_sec: 0, tv_nsec: (TICK_MS * 1_000_000).cast_signed() };
+    let each = Itimerspec { it_interval: tick, it_value: tick };
+    timerfd_settime(timer, TimerfdTimerFlags::empty(), &each)?;
+    Ok(())
 }
 
 fn expirations(timer: &OwnedFd) -> u64 {

@@ -86,8 +86,11 @@ impl BoxFinding {
             }
             Ok(BoxTier::Namespaces | BoxTier::Unboxed) => {}
             Ok(BoxTier::Landlock) => {
-                for needs in ["folders with something read-only or hidden in them", "commands with a network"]
-                {
+                for needs in [
+                    "folders with something read-only or hidden in them",
+                    "commands with a network",
+                    "programs in a box",
+                ] {
                     finding.refused.push(format!("{needs}: they need namespaces"));
                 }
                 finding.remedies.extend(namespace_remedy(&machine.namespaces).map(str::to_owned));

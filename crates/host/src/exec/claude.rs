@@ -6,7 +6,7 @@ use std::{fs, io, path};
 
 use serde_json::{Map, Value, json};
 
-use super::BadArguments;
+use super::{BadArguments, OwnSandbox};
 use crate::system::files;
 use crate::system::private_files::{self, Links};
 use crate::text_file;
@@ -35,6 +35,14 @@ pub struct ClaudeArguments {
 
 /// A private file with the settings of a run. Gone with it, because the run's key is among them.
 pub struct SettingsFile(PathBuf);
+
+impl SettingsFile {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
 
 impl Drop for SettingsFile {
     fn drop(&mut self) {
@@ -73,12 +81,20 @@ impl ClaudeArguments {
         url: &str,
         key: &str,
         folder: &Path,
+        sandbox: OwnSandbox,
     ) -> io::Result<(Vec<OsString>, SettingsFile)> {
         let environment = self.settings.entry("env").or_insert_with(|| json!({}));
         environment["ANTHROPIC_BASE_URL"] = json!(url);
         environment["ANTHROPIC_AUTH_TOKEN"] = json!(key);
         for name in SWITCHES {
             environment[name] = json!("");
+        }
+        if sandbox == OwnSandbox::Off {
+            let settings = self.settings.entry("sandbox").or_insert_with(|| json!({}));
+            match settings.as_object_mut() {
+                Some(settings) => drop(settings.insert("enabled".to_owned(), json!(false))),
+                None => *settings = json!({ "enabled": false }),
+            }
         }
         let path = path::absolute(folder.join("claude-settings.json"))?;
         // That of a run that crashed.

@@ -6,12 +6,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::BadArguments;
 use super::claude::{ClaudeArguments, SWITCHES};
 use super::codex::{CodexArguments, WebSearch};
 use super::keys::CalledProviders;
 use super::placeholders::GatewayPlace;
 use super::program::{ProgramStart, base_name};
+use super::{BadArguments, OwnSandbox};
 use crate::inside::HomeInode;
 use crate::user::folders;
 use crate::user::variables::{Variables, of_environment};
@@ -196,6 +196,17 @@ impl AskedProgram {
         &self.program
     }
 
+    /// Refuses arguments that do not work in a box.
+    ///
+    /// # Errors
+    /// Which one, and why.
+    pub fn check_boxed(&self) -> Result<(), BadArguments> {
+        match &self.args {
+            AskedArguments::Codex(args) => args.check_sandbox(),
+            AskedArguments::ClaudeCode(_) | AskedArguments::Other(_) => Ok(()),
+        }
+    }
+
     /// Whose models it calls.
     pub const fn providers(&self) -> CalledProviders {
         match self.args {
@@ -215,6 +226,7 @@ impl AskedProgram {
         hidden: Vec<String>,
         home: &Path,
         search: WebSearch,
+        sandbox: OwnSandbox,
     ) -> io::Result<ProgramStart> {
         let (anthropic, open_ai) = (format!("http://{at}"), format!("http://{at}/v1"));
         // Claude Code asks before it uses an API key from the environment, and takes a token without a word.
@@ -247,10 +259,10 @@ impl AskedProgram {
         let set: Vec<(String, OsString)> = set.chain(secrets).collect();
         let (args, settings) = match self.args {
             AskedArguments::ClaudeCode(args) => {
-                let (args, settings) = args.leading_to(&anthropic, key, home)?;
+                let (args, settings) = args.leading_to(&anthropic, key, home, sandbox)?;
                 (args, Some(settings))
             }
-            AskedArguments::Codex(args) => (args.leading_to(&open_ai, search), None),
+            AskedArguments::Codex(args) => (args.leading_to(&open_ai, search, sandbox), None),
             AskedArguments::Other(args) => {
                 let place = GatewayPlace { anthropic: &anthropic, open_ai: &open_ai, key };
                 (place.fill(args), None)

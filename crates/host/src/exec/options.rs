@@ -14,6 +14,7 @@ use spinney_journal::{Journal, JournalFault, newest_sources, source_bytes};
 use spinney_kernel::budget::Price;
 use spinney_kernel::primitives::{BlobHash, SourceName, TreeId};
 
+use super::boxed::{BoxOptions, GivenBox, UnreadablePath};
 use super::program::shown_program;
 use crate::system::private_files::{self, Links};
 use crate::text_file::{FileAction, FileFault};
@@ -71,6 +72,12 @@ pub enum RunOptionsError {
     /// A name that it may send is none.
     #[error(transparent)]
     Name(#[from] NotRequestName),
+    /// What is said about its box needs one.
+    #[error("paths to read, hosts and the repository are those of a box, and this run has none")]
+    NoBox,
+    /// A path that its box should have.
+    #[error(transparent)]
+    Read(#[from] UnreadablePath),
 }
 
 /// New options for a run; the rest stays as it is.
@@ -98,6 +105,8 @@ pub struct GivenRunOptions<'a> {
     pub allow_fields: &'a [RequestName],
     /// Variables that only the program sees.
     pub secrets: &'a [String],
+    /// Its box.
+    pub boxed: GivenBox<'a>,
 }
 
 /// How long a call waits for a higher ceiling.
@@ -146,6 +155,9 @@ pub struct RunOptions {
     /// The names of variables that only the program sees.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
+    /// Its box, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boxed: Option<BoxOptions>,
     /// The hash of what they were read from.
     #[serde(skip)]
     pub source: Option<BlobHash>,
@@ -222,6 +234,7 @@ impl Default for RunOptions {
             hide_keys: false,
             allow_fields: Vec::new(),
             secrets: Vec::new(),
+            boxed: None,
             source: None,
         }
     }
@@ -260,6 +273,13 @@ impl RunOptions {
         let more: Vec<String> =
             given.secrets.iter().filter(|name| !self.secrets.contains(name)).cloned().collect();
         self.secrets.extend(more);
+        if self.boxed.is_none() && given.boxed.needs_box() {
+            return Err(RunOptionsError::NoBox);
+        }
+        // A box that a run has stays: nothing takes it away.
+        if given.boxed.is_wanted || self.boxed.is_some() {
+            self.boxed = Some(self.boxed.take().unwrap_or_default().with(&given.boxed)?);
+        }
         Ok(self)
     }
 
@@ -319,7 +339,10 @@ impl RunOptions {
         let fields =
             named("let it send, without a bound,", self.allow_fields.iter().map(String::as_str).collect());
         let prices = named("use its own prices for", self.prices.keys().map(PricedName::as_str).collect());
-        [format!("run {}", shown_program(program))].into_iter().chain(fields).chain(prices).collect()
+        let in_box = if self.boxed.is_some() { " in a box" } else { "" };
+        let boxed = self.boxed.iter().flat_map(BoxOptions::lines);
+        let run = format!("run {}{in_box}", shown_program(program));
+        [run].into_iter().chain(fields).chain(prices).chain(boxed).collect()
     }
 
     /// The names that the program may send although their cost has no bound.

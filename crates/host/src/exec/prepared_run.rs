@@ -83,6 +83,9 @@ impl PreparedRun {
         check_secrets(&program, &user)?;
         let starts = options.starts(&program).iter().map(|line| user.hidden_in(line)).collect();
         let asked = AskedProgram::read(name, args)?;
+        if options.boxed.is_some() {
+            asked.check_boxed()?;
+        }
         keys::check(&base_name(name), asked.providers(), &user)?;
         Ok(Self { program, configuration, project, user, options, starts, asked })
     }

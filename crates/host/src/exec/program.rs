@@ -3,13 +3,18 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IsTerminal as _, PipeWriter};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitStatus;
 
 use spinney_drivers::processes::{
     GuardCommand, GuardedProgram, ProgramEnd, ProgramOrder, ProgramSession, StandardStreams,
 };
+use spinney_drivers::sandbox::BoxTerminal;
 
+use super::boxed::{
+    BoxStart, BoxedProgramEnd, BoxedProgramRun, ProgramBox, ProgramBoxError, RefusedConnection,
+};
 use super::claude::SettingsFile;
 use crate::inside::{GUARD, HOME_OPTION, HomeInode, OURSELVES};
 use crate::system::processes::{self, INTERRUPT};
@@ -22,8 +27,29 @@ pub const NOT_FOUND: u8 = 127;
 /// A running program.
 pub struct Program {
     name: String,
-    running: GuardedProgram,
-    session: ProgramSession,
+    running: Running,
+}
+
+enum Running {
+    Guarded(Box<GuardedProgram>, ProgramSession),
+    /// In a box, perhaps with a terminal of its own.
+    Boxed(Box<BoxedProgramRun>, BoxTerminalUse),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BoxTerminalUse {
+    None,
+    Controls,
+}
+
+/// A box to start a program in.
+pub struct BoxedStart {
+    /// It was prepared before the run.
+    pub prepared: ProgramBox,
+    /// Where the gateway listens.
+    pub gateway: SocketAddr,
+    /// Columns and rows of the person's terminal.
+    pub terminal_size: (u16, u16),
 }
 
 /// Where a program reads and writes.
@@ -71,44 +97,112 @@ impl Program {
             session,
             open_files,
         };
-        let running = GuardedProgram::start(&guard, order)?;
-        Ok(Self { name: base_name(&start.program), running, session })
+        let running = Running::Guarded(Box::new(GuardedProgram::start(&guard, order)?), session);
+        Ok(Self { name: base_name(&start.program), running })
+    }
+
+    /// Starts it in a box. Where it would have our terminal, it has one in the box.
+    pub fn start_boxed(
+        start: &ProgramStart,
+        streams: ProgramStreams,
+        open_files: Option<u64>,
+        boxed: BoxedStart,
+    ) -> Result<Self, ProgramBoxError> {
+        let BoxedStart { prepared, gateway, terminal_size } = boxed;
+        let mut streams = streams.standard()?;
+        let on_terminal = streams.without_terminals()?;
+        let has_terminal = on_terminal.contains(&true);
+        let running = prepared.start(BoxStart {
+            arguments: [start.program.clone()].into_iter().chain(start.args.iter().cloned()).collect(),
+            environment: start.environment(),
+            streams,
+            terminal: has_terminal.then_some((terminal_size, on_terminal)),
+            open_files,
+            gateway,
+            settings: start.settings.as_ref().map(|file| file.path().to_owned()),
+        })?;
+        // Only what is typed reaches its terminal.
+        let terminal = if on_terminal[0] { BoxTerminalUse::Controls } else { BoxTerminalUse::None };
+        Ok(Self { name: base_name(&start.program), running: Running::Boxed(Box::new(running), terminal) })
+    }
+
+    /// The terminal of its box, if it has one; once.
+    pub fn take_terminal(&mut self) -> Option<BoxTerminal> {
+        match &mut self.running {
+            Running::Boxed(running, _) => running.take_terminal(),
+            Running::Guarded(..) => None,
+        }
+    }
+
+    /// What it left in a box's folder that the person's other programs run or obey, in words.
+    pub async fn changes(&self) -> Option<String> {
+        match &self.running {
+            Running::Boxed(running, _) => running.changes().await,
+            Running::Guarded(..) => None,
+        }
+    }
+
+    /// The connections that its box refused until now, and how many more there may be.
+    #[must_use]
+    pub fn refused_connections(&self) -> (Vec<RefusedConnection>, u64) {
+        match &self.running {
+            Running::Boxed(running, _) => running.refused(),
+            Running::Guarded(..) => (Vec::new(), 0),
+        }
     }
 
     /// Waits for the end of the program and of everything that it started. One that cannot be started is complained about,
     /// and ends as in a shell.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
-        Ok(match self.running.wait().await? {
-            // A killed guard ends a run as a killed program does.
-            ProgramEnd::Exited(status) | ProgramEnd::GuardLost(status) => status,
-            ProgramEnd::NotStarted { errno } => {
-                let (why, code) = not_started(&io::Error::from_raw_os_error(errno));
-                tracing::warn!("cannot start {}: {why}", self.name);
-                processes::exited_with(code)
-            }
-        })
+        let ended = match &mut self.running {
+            Running::Guarded(running, _) => match running.wait().await? {
+                // A killed guard ends a run as a killed program does.
+                ProgramEnd::Exited(status) | ProgramEnd::GuardLost(status) => Ok(status),
+                ProgramEnd::NotStarted { errno } => Err(errno),
+            },
+            Running::Boxed(running, _) => match running.wait().await? {
+                BoxedProgramEnd::Exited(status) => Ok(status),
+                BoxedProgramEnd::NotStarted { errno } => Err(errno),
+            },
+        };
+        Ok(ended.unwrap_or_else(|errno| {
+            let (why, code) = not_started(&io::Error::from_raw_os_error(errno));
+            tracing::warn!("cannot start {}: {why}", self.name);
+            processes::exited_with(code)
+        }))
     }
 
     /// Passes an interrupt on. At a terminal the program got it already.
     pub fn interrupt(&self) {
-        if self.session != ProgramSession::Shared {
-            self.running.interrupt();
+        match &self.running {
+            Running::Guarded(_, ProgramSession::Shared) | Running::Boxed(_, BoxTerminalUse::Controls) => {}
+            Running::Guarded(running, _) => running.interrupt(),
+            Running::Boxed(running, BoxTerminalUse::None) => running.interrupt(),
         }
     }
 
     /// Whether a signal may end the program before we see it: at a terminal both get it at the same time.
     pub fn may_precede_signals(&self) -> bool {
-        self.session == ProgramSession::Shared
+        match &self.running {
+            Running::Guarded(_, session) => *session == ProgramSession::Shared,
+            Running::Boxed(_, terminal) => *terminal == BoxTerminalUse::Controls,
+        }
     }
 
     /// Ends the program and everything that it started: it is asked first, and killed after a while.
     pub async fn end(&mut self) -> io::Result<()> {
-        self.running.end().await.map(drop)
+        match &mut self.running {
+            Running::Guarded(running, _) => running.end().await.map(drop),
+            Running::Boxed(running, _) => running.end().await,
+        }
     }
 
     /// Ends it at once.
     pub async fn kill(&mut self) -> io::Result<()> {
-        self.running.kill().await.map(drop)
+        match &mut self.running {
+            Running::Guarded(running, _) => running.kill().await.map(drop),
+            Running::Boxed(running, _) => running.kill().await,
+        }
     }
 }
 

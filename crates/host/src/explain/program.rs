@@ -113,6 +113,7 @@ impl ExplainedProgram<'_> {
         all.add_some("listen", given(given_options.listen.map(|port| format!("127.0.0.1:{port}"))));
         let other_keys = if given_options.hide_keys { "hidden" } else { "visible" };
         all.add("other_keys", other_keys, of_given(given_options.hide_keys));
+        self.add_box(&mut all);
         given_options.secrets.iter().for_each(|name| all.add_variable(name, self.user));
         for (keys, address) in PROVIDERS {
             keys.into_iter().for_each(|key| all.add_variable(key, self.user));
@@ -120,6 +121,25 @@ impl ExplainedProgram<'_> {
         }
         all.add_user(defaults);
         Ok(all)
+    }
+
+    /// What the program has in its box, if it has one.
+    fn add_box(&self, all: &mut Explanation) {
+        let Some(boxed) = &self.options.boxed else {
+            all.add_some("box", None);
+            return;
+        };
+        all.add("box", "yes", OptionSource::CommandLine);
+        boxed
+            .read
+            .iter()
+            .for_each(|path| all.add("read", path.display().to_string(), OptionSource::CommandLine));
+        boxed
+            .hosts
+            .iter()
+            .for_each(|host| all.add("allow_host", host.to_string(), OptionSource::CommandLine));
+        let repository = if boxed.allow_git { "written" } else { "read" };
+        all.add("repository", repository, of_given(boxed.allow_git));
     }
 
     /// The names that the program may send although their cost has no bound.

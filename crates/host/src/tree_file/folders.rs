@@ -7,8 +7,7 @@ use spinney_drivers::folders::{HiddenFolders, check_folder};
 use spinney_kernel::definition::{Definition, FolderAccess, FolderGrants};
 use spinney_kernel::primitives::FolderPath;
 
-use crate::side_folders;
-use crate::user::folders::{configuration, state_path, user_home};
+use crate::user::folders::{hidden_folders, user_home};
 
 /// A folder that the user gives for one start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +24,6 @@ pub struct GivenFolder {
 pub struct GivenFolderError {
     path: PathBuf,
     why: String,
-}
-
-/// What stays hidden from the agents of a home, whatever is granted around it: the home, and what the user decided and
-/// recorded.
-#[must_use]
-pub fn hidden_folders(home: &Path) -> HiddenFolders {
-    let home = side_folders::above(home).to_owned();
-    HiddenFolders::new([Some(home), configuration(), state_path()].into_iter().flatten())
 }
 
 /// Where a folder is that is written in a file of this folder. `~` is the user's home folder.

@@ -27,7 +27,7 @@ use spinney_kernel::primitives::{BlobHash, ByName, FolderPath, IdError, ModelNam
 
 use super::boxed_tools::BoxedTools;
 use super::command_tools;
-use super::folders::{self, hidden_folders};
+use super::folders;
 use super::overrides::GivenValues;
 use super::problems::{ProblemsKind, TreeFileProblems};
 use super::providers::{self, Catalog, Scripted};
@@ -37,6 +37,7 @@ use crate::own_drivers::OwnDrivers;
 use crate::system::files::UNBLOCKED;
 use crate::system::private_files::{self, Links};
 use crate::text_file::{self, FileAction, FileFault, UnreadText};
+use crate::user::folders::hidden_folders;
 use crate::user::variables::Variables;
 
 /// Why a tree file cannot be started.

@@ -3,7 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use spinney_drivers::folders::HiddenFolders;
+
 use crate::shell_word;
+use crate::side_folders;
 use crate::system::{files, private_files};
 
 /// Why nothing can be recorded for a user.
@@ -57,6 +60,14 @@ fn folder(variable: &str, below_home: &str) -> Option<PathBuf> {
 /// Where the state folder is, without a check of it. None if the environment names no home folder.
 pub fn state_path() -> Option<PathBuf> {
     folder("XDG_STATE_HOME", ".local/state")
+}
+
+/// What stays hidden from the agents of a home, whatever is granted around it: the home, and what the user decided and
+/// recorded.
+#[must_use]
+pub fn hidden_folders(home: &Path) -> HiddenFolders {
+    let home = side_folders::above(home).to_owned();
+    HiddenFolders::new([Some(home), configuration(), state_path()].into_iter().flatten())
 }
 
 /// Where we remember what the user made and decided. Fails if the environment names no home folder, or if others can write

@@ -2,8 +2,9 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The open files of a gateway with 2,048 connections, each with one to the provider, and of everything else here.
-const OPEN_FILES: u64 = 2 * 2_048 + 256;
+/// The open files of a gateway with 2,048 connections, each with one to the provider and two that lead out of a box, and of
+/// everything else here.
+const OPEN_FILES: u64 = 4 * 2_048 + 256;
 
 /// Each call takes two connections, and the usual limit of open files is 1,024. If it cannot be raised, more calls wait.
 /// Returns the limit as it was, for the program.

@@ -4,6 +4,7 @@
 
 mod aimock;
 mod exec;
+mod exec_box;
 mod exec_limits;
 mod exec_options;
 mod exec_processes;
