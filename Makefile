@@ -50,7 +50,7 @@ test-peers: ## aimock, a real small model, Claude Code and Codex, installed into
 bench: ## ratios against a reference in the same run; see docs/bench.md
 	$(CARGO) bench --quiet --locked -p spinney-testkit --bench bench
 	$(CARGO) bench --quiet --locked -p spinney-store --bench commit --bench trees --bench overhead
-	$(CARGO) bench --quiet --locked -p spinney-drivers --bench boxes --bench streams --bench tokens --bench search
+	$(CARGO) bench --quiet --locked -p spinney-drivers --bench boxes --bench network --bench streams --bench tokens --bench search
 	$(CARGO) bench --quiet --locked -p spinney-server --bench gateway
 	$(CARGO) bench --quiet --locked -p spinney-cli --bench command_line
 	$(MAKE) bench-peers

@@ -10,7 +10,8 @@ use spinney_kernel::primitives::{Topic, TreeId};
 use crate::{TreeFold, fold};
 
 /// The topics of a tree's own events. Messages may have others.
-const TOPICS: [&str; 42] = [
+const TOPICS: [&str; 43] = [
+    "agent.approval",
     "agent.checkpoint",
     "agent.clock",
     "agent.ending",

@@ -47,7 +47,6 @@ use super::run::listen;
 use crate::args;
 use crate::error_text::{in_words, of_prepared_run, of_run_tree};
 use crate::exec::allowed_fields;
-use crate::exec::box_terminal::{self, TerminalRelay};
 use crate::exec::ended_run::report_ended;
 use crate::exec::notices::notices;
 use crate::exec::report::{ShownReport, write_not_started};
@@ -56,6 +55,7 @@ use crate::exec::view::{self, ProgramOutput, RunView};
 use crate::exit::Exit;
 use crate::explain;
 use crate::permission::trust_home;
+use crate::terminal::box_terminal::{self, TerminalRelay};
 use crate::terminal::out::{self, Unwritten};
 use crate::terminal::{ColorChoice, Terminal};
 

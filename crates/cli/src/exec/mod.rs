@@ -2,7 +2,6 @@
 //! is shown.
 
 pub(crate) mod allowed_fields;
-pub(crate) mod box_terminal;
 pub(crate) mod ended_run;
 pub(crate) mod guard;
 pub(crate) mod notices;

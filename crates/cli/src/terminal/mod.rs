@@ -1,5 +1,6 @@
 //! What standard output and standard error are: a terminal or not, how large, and whether it gets colours.
 
+pub(crate) mod box_terminal;
 pub(crate) mod key_reader;
 pub(crate) mod keyboard;
 pub(crate) mod keys;

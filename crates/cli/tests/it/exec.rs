@@ -392,7 +392,7 @@ fn the_limit_of_open_files_is_raised_for_the_gateway_alone() {
     let ended = TestFolder::started(command).end();
     let [soft, hard, ours] = ended.out.lines().collect::<Vec<_>>().try_into().unwrap();
     assert_eq!(soft, "300", "{}", ended.out);
-    let most = hard.parse::<u64>().map_or(4_352, |hard| hard.min(4_352));
+    let most = hard.parse::<u64>().map_or(8_448, |hard| hard.min(8_448));
     assert_eq!(ours.split_whitespace().nth(3), Some(most.to_string().as_str()), "{}", ended.out);
 }
 

@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -11,6 +13,8 @@ use serde_json::{Value, json};
 use crate::test_folder::TestFolder;
 
 const HOSTS: &str = "[docs.example.org, '*.example.net:8443']";
+/// Requests that a test does not take.
+const REQUESTS_MAX: usize = 64;
 
 fn tree(stage: &TestFolder) -> String {
     let script = "rules:\n  - { say: done }\n";
@@ -72,7 +76,7 @@ fn hosts_are_allowed_in_the_configuration_and_shown() {
 fn site() -> (u16, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (paths, requested) = channel();
+    let (paths, requested) = sync_channel(REQUESTS_MAX);
     thread::spawn(move || {
         let mut held = Vec::new();
         for client in listener.incoming() {
@@ -224,4 +228,139 @@ fn x6_check_names_a_parent_that_may_not_ask() {
     let checked = stage.spinney(&["check", &tree]);
     let said = "`reader` can never be started: `lead` may not ask for hosts";
     assert!(format!("{}{}", checked.out, checked.err).contains(said), "{} {}", checked.out, checked.err);
+}
+
+/// A server that counts its connections. It redirects `/away` to the other one.
+fn counting_site(away: u16) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let mut client = client.unwrap();
+            let mut bytes = [0; 4_096];
+            let read = client.read(&mut bytes).unwrap_or_default();
+            let is_away = String::from_utf8_lossy(&bytes[..read]).contains("/away");
+            let head = if is_away {
+                format!("302 Found\r\nLocation: http://127.0.0.1:{away}/")
+            } else {
+                "200 OK\r\nContent-Type: text/plain".to_owned()
+            };
+            let page = format!("HTTP/1.1 {head}\r\nContent-Length: 4\r\nConnection: close\r\n\r\noaks");
+            let _ = client.write_all(page.as_bytes());
+        }
+    });
+    (port, count)
+}
+
+/// Tries to reach each of these through the proxy, by a tunnel and without either, and says what was.
+fn tries(hosts: &[String], port: u16) -> String {
+    let hosts = hosts.join(" ");
+    format!(
+        r#"ask() {{ exec 3<>/dev/tcp/127.0.0.1/61080; printf "$1" >&3; head -c 4000 <&3; exec 3>&-; }}
+said() {{ grep -q oaks && echo "$1 reached" || echo "$1 stopped"; }}
+for host in {hosts}; do
+ask "GET http://$host/ HTTP/1.1\r\nHost: $host\r\n\r\n" | said "$host"
+ask "CONNECT $host HTTP/1.1\r\nHost: $host\r\n\r\nGET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" | said "tunnel $host"
+done
+(exec 4<>/dev/tcp/127.0.0.1/{port}) 2> /dev/null && echo direct reached || echo direct stopped
+(exec 4<>/dev/udp/127.0.0.1/53 && printf x >&4 && printf x >&4) 2> /dev/null && echo udp reached || echo udp stopped"#
+    )
+}
+
+/// G26, X6: an agent, its child and its grandchild reach exactly the hosts and ports that each was granted, by commands and
+/// by `fetch`: by no other address, name, port or redirect, not through a tunnel, and not past the proxy. A child whose file
+/// grants more than its parent has is not started. Names that change are tried by `attempts ways`, with its own resolver.
+#[test]
+fn g26_each_agent_of_a_tree_reaches_its_hosts_and_nothing_else() {
+    let stage = TestFolder::new();
+    let (never, never_count) = counting_site(0);
+    let (of_lead, _) = counting_site(never);
+    let (of_all, _) = counting_site(never);
+    let host = |port: u16| format!("127.0.0.1:{port}");
+    let all = [
+        host(of_all),
+        // Another way to write the same address.
+        format!("[::ffff:127.0.0.1]:{of_all}"),
+        host(of_lead),
+        host(never),
+        format!("localhost:{of_all}"),
+        format!("[::ffff:127.0.0.1]:{never}"),
+        format!("127.1:{of_all}"),
+        format!("0.0.0.0:{of_all}"),
+    ];
+    let line = tries(&all, of_all);
+    let run = json!({ "tool": "run_command", "args": { "command": ["bash", "-c", line] } });
+    let fetch = |url: String| json!({ "tool": "fetch", "args": { "url": url } });
+    let away = fetch(format!("http://{}/away", host(of_all)));
+    let past = fetch(format!("http://{}/", host(never)));
+    let spawn = |role: &str| json!({ "tool": "spawn_agent", "args": { "agent": role, "goal": "Try it." } });
+    let mut rules = String::from("rules:\n");
+    for (agent, calls) in [
+        ("lead", vec![run.clone(), away.clone(), past.clone(), spawn("child")]),
+        ("child", vec![run.clone(), away.clone(), past.clone(), spawn("wide"), spawn("leaf")]),
+        ("leaf", vec![run, away, past]),
+    ] {
+        for (turn, call) in (1..).zip(calls) {
+            rules += &format!("  - {{ when: {{ agent: {agent}, turn: {turn} }}, call: [ {call} ] }}\n");
+        }
+    }
+    stage.file("tree.script.yaml", &(rules + "  - { say: done }\n"));
+    let tools = "[run_command, fetch, spawn_agent]";
+    let tree = format!(
+        "name: test\ngoal: Try it.\nentry: lead\nmodels: {{ fast: {{ provider: scripted, script: tree.script.yaml }} }}\nagents:\n  \
+         lead: {{ model: fast, tools: {tools}, network: ['{0}', '{1}'] }}\n  \
+         child: {{ model: fast, tools: {tools}, network: ['{0}'] }}\n  \
+         leaf: {{ model: fast, tools: {tools}, network: ['{0}'] }}\n  \
+         wide: {{ model: fast, tools: {tools}, network: ['{1}'] }}\n",
+        host(of_all),
+        host(of_lead)
+    );
+    let tree = stage.file("tree.yaml", &tree);
+    let ended = stage.spinney(&["run", &tree, "--allow-host", &host(of_all), "--allow-host", &host(of_lead)]);
+    assert_eq!(ended.code, Some(0), "{} {}", ended.out, ended.err);
+    let events = stage.spinney(&["events", "last", "--json"]).json();
+    let mut tried = 0;
+    for path in ["lead", "lead/child", "lead/child/leaf"] {
+        let here = |event: &&Value| event["path"].as_str().is_some_and(|at| is_agent(at, path));
+        let texts: Vec<String> = events
+            .iter()
+            .filter(here)
+            .filter(|event| event["type"] == "call_ended" && event["topic"] == "tool.call")
+            .map(ToString::to_string)
+            .collect();
+        let all_texts = texts.join("\n");
+        let reached: Vec<&str> = all
+            .iter()
+            .map(String::as_str)
+            .filter(|host| all_texts.contains(&format!("{host} reached")))
+            .collect();
+        let granted = if path == "lead" { &all[..3] } else { &all[..2] };
+        assert_eq!(reached, granted, "{path}: {all_texts}");
+        let tunnels = all.iter().map(|host| format!("tunnel {host}"));
+        for stopped in tunnels.chain(["direct", "udp"].map(str::to_owned)) {
+            assert!(all_texts.contains(&format!("{stopped} stopped")), "{path} {stopped}: {all_texts}");
+            assert!(!all_texts.contains(&format!("{stopped} reached")), "{path} {stopped}: {all_texts}");
+        }
+        let refused = format!("the connection to {} was refused", host(never));
+        assert!(texts.iter().filter(|text| text.contains(&refused)).count() >= 2, "{path}: {all_texts}");
+        tried += texts.len();
+    }
+    assert!(tried >= 9, "{tried}");
+    assert_eq!(never_count.load(Ordering::SeqCst), 0);
+    let told = stage.spinney(&["events", "last"]).out;
+    assert!(told.contains(&format!("`{}`", host(of_lead))), "{told}");
+    assert!(
+        !events
+            .iter()
+            .any(|event| event["type"] == "agent_spawned" && event.to_string().contains("\"wide\""))
+    );
+}
+
+/// Whether a path is the agent at this one, whose last part may have a number.
+fn is_agent(at: &str, path: &str) -> bool {
+    let (at, path): (Vec<&str>, Vec<&str>) = (at.split('/').collect(), path.split('/').collect());
+    at.len() == path.len() && at.iter().zip(path).all(|(at, name)| at.starts_with(name))
 }

@@ -27,7 +27,7 @@ pub(super) fn answer(result: CallToolResult) -> ToolAnswer {
             }
             ContentBlock::Resource(embedded) => texts.push(resource(embedded.resource)),
             ContentBlock::ResourceLink(link) => {
-                texts.push(format!("[resource {}: {}]", short(&link.name), short(&link.uri)))
+                texts.push(format!("[resource {}: {}]", short(&link.name), short(&link.uri)));
             }
             _ => texts.push("[content of an unknown kind is not shown]".to_owned()),
         }

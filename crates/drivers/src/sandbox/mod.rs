@@ -25,6 +25,7 @@ mod machine;
 mod mounts;
 mod network;
 mod order;
+mod pause;
 mod program;
 mod refusal;
 mod report;

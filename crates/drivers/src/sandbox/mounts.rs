@@ -61,13 +61,13 @@ pub(super) fn enter(order: &BoxOrder) -> Result<(), Failed> {
         match layer {
             Layer::Shown(place) => place.show().during(BoxStep::Grant { index: place.index })?,
             Layer::Private(folder) => private_folder(folder, order).during(BoxStep::Mounts)?,
-            Layer::Cover(cover) => cover.mount().during(BoxStep::SummaryRange)?,
+            Layer::Cover(cover) => cover.mount().during(BoxStep::HiddenPath)?,
         }
     }
     order.files.iter().try_for_each(write_file).during(BoxStep::Mounts)?;
     for (_, layer) in &layers {
         if let Layer::Cover(cover) = layer {
-            cover.close().during(BoxStep::SummaryRange)?;
+            cover.close().during(BoxStep::HiddenPath)?;
         }
     }
     leave_old_root().during(BoxStep::Mounts)?;
@@ -206,15 +206,15 @@ fn covers(order: &BoxOrder) -> Result<Vec<Cover>, Failed> {
             // There is nothing to hide.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             found => {
-                let path = found.during(BoxStep::SummaryRange)?;
-                let is_folder = fs::metadata(&path).during(BoxStep::SummaryRange)?.is_dir();
+                let path = found.during(BoxStep::HiddenPath)?;
+                let is_folder = fs::metadata(&path).during(BoxStep::HiddenPath)?.is_dir();
                 let kind = if is_folder { CoverKind::HiddenFolder } else { CoverKind::HiddenFile };
                 covers.push(Cover { path, kind });
             }
         }
     }
     for path in &order.read_only {
-        let path = fs::canonicalize(path).during(BoxStep::SummaryRange)?;
+        let path = fs::canonicalize(path).during(BoxStep::HiddenPath)?;
         covers.push(Cover { path, kind: CoverKind::ReadOnly });
     }
     Ok(covers)

@@ -21,7 +21,7 @@ pub enum BoxStep {
     /// The terminal of a program.
     Terminal,
     /// A path that should be hidden or read-only.
-    SummaryRange,
+    HiddenPath,
     Rules,
     Session,
     Limits,
@@ -43,7 +43,7 @@ impl BoxStep {
         Self::Mounts,
         Self::Processes,
         Self::Loopback,
-        Self::SummaryRange,
+        Self::HiddenPath,
         Self::Rules,
         Self::Session,
         Self::Limits,

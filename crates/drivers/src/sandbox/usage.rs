@@ -18,6 +18,7 @@ use super::calls::group_of;
 use super::confinement::BoxLimits;
 use super::landlock::Access;
 use super::order::BoxOrder;
+use super::pause::Pause;
 use super::report::{BoxUsage, Reason};
 use super::watch::FULL_SAMPLE_TICKS;
 use crate::processes::children;
@@ -44,6 +45,8 @@ pub(super) struct Sampler {
     ticks: u64,
     /// Folders are measured again after this many ticks: large ones less often.
     disk_ticks_left: u64,
+    /// By how much they had grown when they were measured.
+    seen_growth: u64,
     peak: BoxUsage,
 }
 
@@ -116,6 +119,7 @@ impl Sampler {
             seen_free_memory: free_memory(),
             ticks: 0,
             disk_ticks_left: FULL_SAMPLE_TICKS,
+            seen_growth: 0,
             peak: BoxUsage::default(),
         };
         sampler.disk_before = sampler.measure(u64::MAX).0;
@@ -222,14 +226,18 @@ impl Sampler {
 
     fn tick_disk(&mut self, first: Pid, passed: u64) -> Option<Reason> {
         self.disk_ticks_left = self.disk_ticks_left.saturating_sub(passed);
-        let mut has_less_room = false;
+        let (mut has_less_room, mut taken_since) = (false, 0);
         for folder in &self.folders {
             let taken = folder.room_when_measured.saturating_sub(folder.room());
             has_less_room |= taken >= self.disk_bytes_max / PART;
+            taken_since += taken;
         }
         if !has_less_room && self.disk_ticks_left > 0 {
             return None;
         }
+        // Perhaps others took the room: this box may go on then.
+        let may_be_past = self.seen_growth.saturating_add(taken_since) > self.disk_bytes_max;
+        let _paused = may_be_past.then(|| Pause::begin(below(first).filter_map(Pid::from_raw)));
         for folder in &mut self.folders {
             folder.room_when_measured = folder.room();
         }
@@ -241,6 +249,7 @@ impl Sampler {
         if grown <= self.disk_bytes_max && taken > self.disk_bytes_max {
             grown += self.unlinked(first).unwrap_or(taken);
         }
+        self.seen_growth = grown;
         self.peak.disk_bytes = self.peak.disk_bytes.max(grown);
         (grown > self.disk_bytes_max).then_some(Reason::Disk)
     }

@@ -62,7 +62,7 @@ fn guard(control: &OwnedFd) -> Result<BoxReport, Failed> {
         }
     }
     // Until everything in the box has ended.
-    let reserved = ReservedNames::make(&order.reserved).during(BoxStep::SummaryRange)?;
+    let reserved = ReservedNames::make(&order.reserved).during(BoxStep::HiddenPath)?;
     order.read_only.extend(reserved.paths());
     let guard = Guard::start(control, &order, given).during(BoxStep::Order)?;
     guard.follow(&order).during(BoxStep::Order)

@@ -25,6 +25,11 @@ pub(crate) fn exited_with(code: u8) -> ExitStatus {
     ExitStatus::from_raw(i32::from(code) << 8)
 }
 
+/// The status of a program that this signal ended.
+pub(crate) fn ended_by(signal: i32) -> ExitStatus {
+    ExitStatus::from_raw(signal)
+}
+
 /// Kills a program that was started as the first of a process group, with all of the group. It may have ended already.
 pub(crate) fn kill_group(first: u32) {
     if let Some(group) = i32::try_from(first).ok().and_then(Pid::from_raw) {

@@ -4,7 +4,6 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use spinney_drivers::sandbox::{Confinement, PlacedPath};
@@ -76,7 +75,7 @@ impl Readable<'_> {
 
 /// Where a program is, by its path or by `PATH`.
 fn found(program: &OsStr, folder: &Path, searched: &[PathBuf]) -> Option<PathBuf> {
-    if program.as_bytes().contains(&b'/') {
+    if program.as_encoded_bytes().contains(&b'/') {
         return Some(folder.join(program));
     }
     searched.iter().map(|folder| folder.join(program)).find(|path| path.is_file())
@@ -89,5 +88,5 @@ fn interpreter(program: &Path) -> Option<PathBuf> {
     BufReader::new(file.take(FIRST_LINE_BYTES_MAX)).read_until(b'\n', &mut line).ok()?;
     let words = line.strip_prefix(b"#!")?.trim_ascii();
     let first = words.split(|byte| byte.is_ascii_whitespace()).next()?;
-    Some(PathBuf::from(OsStr::from_bytes(first))).filter(|path| path.is_absolute())
+    str::from_utf8(first).ok().map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -3,7 +3,6 @@
 use std::future::pending;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -125,7 +124,7 @@ fn end(exit: BoxedExit) -> io::Result<BoxedProgramEnd> {
         BoxedExit::Exited(code) => {
             BoxedProgramEnd::Exited(processes::exited_with(u8::try_from(code).unwrap_or(1)))
         }
-        BoxedExit::Signalled(signal) => BoxedProgramEnd::Exited(ExitStatus::from_raw(signal)),
+        BoxedExit::Signalled(signal) => BoxedProgramEnd::Exited(processes::ended_by(signal)),
         BoxedExit::NotStarted { step: BoxStep::Exec, errno } => BoxedProgramEnd::NotStarted { errno },
         BoxedExit::NotStarted { step, errno } => {
             let why = io::Error::from_raw_os_error(errno);
@@ -133,10 +132,10 @@ fn end(exit: BoxedExit) -> io::Result<BoxedProgramEnd> {
         }
         BoxedExit::PastLimit(_) => {
             tracing::warn!("the program had too many processes at once, and everything in its box was ended");
-            BoxedProgramEnd::Exited(ExitStatus::from_raw(KILLED))
+            BoxedProgramEnd::Exited(processes::ended_by(KILLED))
         }
         // Its guard was killed, or it was ended by us.
-        _ => BoxedProgramEnd::Exited(ExitStatus::from_raw(KILLED)),
+        _ => BoxedProgramEnd::Exited(processes::ended_by(KILLED)),
     })
 }
 
