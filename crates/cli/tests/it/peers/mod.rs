@@ -12,6 +12,7 @@ mod exec_small_budget;
 mod mcp;
 mod outside;
 mod outside_directly;
+mod package_managers;
 mod peer;
 mod recipes;
 mod same_tree;
