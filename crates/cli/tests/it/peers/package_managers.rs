@@ -139,7 +139,8 @@ fn x6_pip_npm_and_git_work_through_a_granted_host() {
     ]);
     command.args(["--read", &installed.display().to_string(), "--read", &base, "--", "sh", "-c", &script]);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).envs(stage.user_folders());
-    command.env("HOME", stage.folder().join("home")).current_dir(&project).stdin(Stdio::null());
+    command.env("ANTHROPIC_API_KEY", "sk-of-nobody").env("HOME", stage.folder().join("home"));
+    command.current_dir(&project).stdin(Stdio::null());
     let Ended { code, out, err } = Ended::from(command.output().unwrap());
     assert_eq!(code, Some(0), "{out}{err}");
     assert_eq!(fs::read_to_string(project.join("site/wood.py")).unwrap(), "kind = 'oak'\n", "{err}");
