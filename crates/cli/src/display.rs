@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use spinney::bus::{TracedEvent, WatchItem};
+use spinney_host::control::StreamedText;
 use spinney_kernel::primitives::{Seq, TreeId};
+use spinney_view::events::TextPiece;
 
 use crate::events::screen::{Screen, Style};
 use crate::live::LiveScreen;
@@ -17,6 +19,8 @@ use crate::terminal::out::Unwritten;
 pub(crate) struct Display {
     pub(crate) terminal: Terminal,
     pub(crate) is_live: bool,
+    /// Whether the text that models stream is written as lines of JSON.
+    pub(crate) has_text: bool,
 }
 
 impl Display {
@@ -24,7 +28,18 @@ impl Display {
     /// time.
     pub(crate) fn for_terminal(terminal: Terminal, style: Style, is_plain: bool) -> Self {
         let has_log = log::is_on();
-        Self { terminal, is_live: style == Style::Lines && !is_plain && !has_log && terminal.can_draw() }
+        let is_live = style == Style::Lines && !is_plain && !has_log && terminal.can_draw();
+        Self { terminal, is_live, has_text: false }
+    }
+
+    /// Writes the text that models stream as well.
+    pub(crate) const fn with_text(self, has_text: bool) -> Self {
+        Self { has_text, ..self }
+    }
+
+    /// Whether anything is done with text that models stream.
+    pub(crate) const fn uses_text(self) -> bool {
+        self.is_live || self.has_text
     }
 }
 
@@ -34,17 +49,19 @@ pub(crate) struct Shown {
     pub(crate) live: Option<LiveScreen>,
     /// While there is a live view.
     echo_off: Option<EchoOff>,
+    has_text: bool,
 }
 
 impl Shown {
     /// Lines begin after `past`; the live view needs everything that happened.
     pub(crate) fn new(tree: TreeId, home: &Path, style: Style, past: Seq, display: Display) -> Self {
-        let Display { terminal, is_live } = display;
+        let Display { terminal, is_live, has_text } = display;
         let from = if is_live { Seq(u64::MAX) } else { Seq(past.0 + 1) };
         Self {
             screen: Screen::new(tree, style).on(terminal).from(from),
             live: is_live.then(|| LiveScreen::new(tree, home, terminal)),
             echo_off: is_live.then(EchoOff::begin),
+            has_text,
         }
     }
 
@@ -53,9 +70,39 @@ impl Shown {
             WatchItem::Event(traced) => self.event(traced),
             WatchItem::Delta(_) | WatchItem::Missed(_) => {
                 self.live.iter_mut().for_each(|live| live.see(seen));
-                Ok(())
+                match seen {
+                    WatchItem::Delta(delta) if self.has_text => self.screen.text(&TextPiece {
+                        path: &delta.origin.path,
+                        call: delta.call,
+                        attempt: delta.attempt,
+                        kind: delta.kind,
+                        offset: delta.offset,
+                        text: &delta.text,
+                        after: delta.after,
+                    }),
+                    _ => Ok(()),
+                }
             }
         }
+    }
+
+    /// Text that another process streams.
+    pub(crate) fn streamed(&mut self, text: &StreamedText) -> Result<(), Unwritten> {
+        if let Some(live) = &mut self.live {
+            live.streamed(text);
+        }
+        if !self.has_text {
+            return Ok(());
+        }
+        self.screen.text(&TextPiece {
+            path: &text.path,
+            call: text.call,
+            attempt: text.attempt,
+            kind: text.kind(),
+            offset: text.offset,
+            text: &text.text,
+            after: text.after,
+        })
     }
 
     pub(crate) fn event(&mut self, traced: &TracedEvent) -> Result<(), Unwritten> {

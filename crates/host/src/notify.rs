@@ -1,6 +1,7 @@
 //! Starts the user's own command when a tree ends, halts or asks a person. The command runs beside the tree, for a short
 //! time, and what comes of it changes nothing about the tree.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use spinney::Tree;
 use spinney::bus::{TracedEvent, Watch};
-use spinney_kernel::primitives::{Millis, Seq, TreeId};
+use spinney_kernel::primitives::{CallId, Millis, Seq, TreeId};
 use spinney_kernel::record::{Event, Exit, ExitKind};
 use spinney_kernel::world::TreeState;
 use tokio::process::Command;
@@ -77,9 +78,10 @@ impl Notifier {
         let mut events = tree.watch(Watch::after(past));
         let watching = tokio::spawn(async move {
             let mut commands = JoinSet::new();
+            let mut states = States::default();
             // The tree's follower reports a journal that cannot be read.
             while let Some(Ok(event)) = events.next_event().await {
-                let Some(about) = occasion(&event) else { continue };
+                let Some(about) = states.occasion(&event) else { continue };
                 while commands.try_join_next().is_some() {}
                 if commands.len() >= AT_ONCE_MAX {
                     let program = subject.command.program();
@@ -110,21 +112,48 @@ impl Notifier {
 struct Occasion {
     event: &'static str,
     state: TreeState,
+    /// The event after which it is in this state.
+    seq: Seq,
 }
 
-fn occasion(TracedEvent { recorded, context, .. }: &TracedEvent) -> Option<Occasion> {
-    match &recorded.event {
-        Event::TreeHalted { .. } => Some(Occasion { event: "halted", state: TreeState::Halted }),
-        Event::QuestionAsked { .. } => Some(Occasion { event: "asked", state: TreeState::Waiting }),
-        Event::AgentEnded { exit, .. } if context.path().len() == 1 => {
-            let kind = match exit {
-                Exit::Completed => ExitKind::Completed,
-                Exit::Cancelled { .. } => ExitKind::Cancelled,
-                Exit::Failed { .. } | Exit::Exhausted { .. } => ExitKind::Failed,
-            };
-            Some(Occasion { event: "ended", state: TreeState::Ended(kind) })
-        }
-        _ => None,
+/// What the user knows already: they are told once of each time in which questions are open, and of each halt.
+#[derive(Debug, Default)]
+struct States {
+    open: BTreeSet<CallId>,
+    is_halted: bool,
+}
+
+impl States {
+    fn occasion(&mut self, TracedEvent { recorded, context, .. }: &TracedEvent) -> Option<Occasion> {
+        let (event, state) = match &recorded.event {
+            Event::TreeHalted { .. } => {
+                let was_halted = std::mem::replace(&mut self.is_halted, true);
+                (!was_halted).then_some(("halted", TreeState::Halted))?
+            }
+            Event::TreeUnhalted => {
+                self.is_halted = false;
+                return None;
+            }
+            Event::QuestionAsked { call, .. } => {
+                let is_first = self.open.is_empty();
+                self.open.insert(*call);
+                is_first.then_some(("asked", TreeState::Waiting))?
+            }
+            Event::CallEnded { call, .. } => {
+                self.open.remove(call);
+                return None;
+            }
+            Event::AgentEnded { exit, .. } if context.path().len() == 1 => {
+                let kind = match exit {
+                    Exit::Completed => ExitKind::Completed,
+                    Exit::Cancelled { .. } => ExitKind::Cancelled,
+                    Exit::Failed { .. } | Exit::Exhausted { .. } => ExitKind::Failed,
+                };
+                ("ended", TreeState::Ended(kind))
+            }
+            _ => return None,
+        };
+        Some(Occasion { event, state, seq: recorded.seq })
     }
 }
 
@@ -135,7 +164,7 @@ impl Subject {
         }
     }
 
-    async fn run(&self, Occasion { event, state }: Occasion) -> Result<(), String> {
+    async fn run(&self, Occasion { event, state, seq }: Occasion) -> Result<(), String> {
         let mut command = Command::new(self.command.program());
         command.args(self.command.words().iter().skip(1));
         command.env_clear();
@@ -144,6 +173,7 @@ impl Subject {
         }
         command
             .env("SPINNEY_EVENT", event)
+            .env("SPINNEY_ID", format!("{}:{}", self.tree, seq.0))
             .env("SPINNEY_TREE", self.tree.to_string())
             .env("SPINNEY_NAME", self.name.replace('\0', ""))
             .env("SPINNEY_STATE", state.as_str())

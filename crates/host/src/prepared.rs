@@ -234,6 +234,9 @@ fn check_secrets(source: &TreeSource, given: &GivenValues, user: &Variables) -> 
     for (name, value) in &given.inputs {
         scan.check_given(SecretPlace::Input(name.clone()), value)?;
     }
+    for (name, value) in &given.tags {
+        scan.check_given(SecretPlace::Tag(name.clone()), value)?;
+    }
     // An input may be read from a variable, but not from one that has a key.
     let read = file.inputs.iter().filter(|(name, _)| !given.has_input(name));
     let mut read = read.filter_map(|(name, input)| Some((name, input.env.as_ref()?)));

@@ -56,6 +56,8 @@ pub enum SecretPlace {
     Goal,
     /// In the value of this input.
     Input(String),
+    /// In the value of this tag.
+    Tag(String),
     /// In an argument of a program, from 1 on; 0 is its name.
     Argument(usize),
 }
@@ -65,6 +67,7 @@ impl SecretPlace {
         match self {
             Self::Line { .. } => "remove it, and name a variable that has it, with `key_env` or in `headers`",
             Self::Goal | Self::Input(_) => "remove it: models would read it as well",
+            Self::Tag(_) => "remove it: every event that is shown has the tags of its tree",
             Self::Argument(_) => "pass it in the environment",
         }
     }
@@ -76,6 +79,7 @@ impl fmt::Display for SecretPlace {
             Self::Line { file, line } => write!(f, "{}:{line}", file.escape_debug()),
             Self::Goal => f.write_str("the given goal"),
             Self::Input(name) => write!(f, "input `{}`", name.escape_debug()),
+            Self::Tag(name) => write!(f, "tag `{}`", name.escape_debug()),
             Self::Argument(0) => f.write_str("the name of the program"),
             Self::Argument(number) => write!(f, "argument {number} of the program"),
         }

@@ -21,7 +21,9 @@ use spinney_kernel::record::{
     BreakerState as Gate, Failure, FailureCode, OnTimeout, Question, Sources, StopReason, ToolAsk, WaitFor,
     WaitNeed, Work,
 };
-use spinney_kernel::rules::report::{Breaker, Continued, Done, Failed, Lost, Rate, Report, Suspended, Timer};
+use spinney_kernel::rules::report::{
+    Breaker, Continued, Done, Failed, Lost, Rate, RateKind, Report, Suspended, Timer,
+};
 use spinney_kernel::rules::request::{
     Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Raise, Redirect, Request, Send, Spawn,
     Unpause, Wait,
@@ -156,9 +158,10 @@ fn report(play: &Scenario, verb: &str, rest: &[&str]) -> Report {
     match verb {
         "open" => Report::Breaker(Breaker { model: parse(first), breaker: Gate::Open }),
         "close" => Report::Breaker(Breaker { model: parse(first), breaker: Gate::Closed }),
-        "rate" => {
+        "rate" | "window" => {
             let until = play.now().after_ms(millis(rest.get(1).copied().unwrap_or("1s")));
-            Report::Rate(Rate { model: parse(first), until })
+            let cause = if verb == "rate" { RateKind::Pause } else { RateKind::Window };
+            Report::Rate(Rate { model: parse(first), until, cause })
         }
         _ => effect_report(play, verb, call_id(first), rest),
     }

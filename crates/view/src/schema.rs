@@ -4,15 +4,17 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 
 use crate::costs::Costs;
+use crate::costs::home::HomeCosts;
 use crate::questions::QuestionView;
 use crate::result::ResultJson;
 use crate::spent::Spent;
 
 /// Each view with its schema, by the name that programs know it by.
 #[must_use]
-pub fn schemas() -> [(&'static str, Schema); 4] {
+pub fn schemas() -> [(&'static str, Schema); 5] {
     [
         ("costs", schema::<Costs>()),
+        ("home_costs", schema::<HomeCosts>()),
         ("question", schema::<QuestionView<'static>>()),
         ("result", schema::<ResultJson<'static>>()),
         ("spent", schema::<Spent>()),

@@ -2,7 +2,7 @@
 
 use spinney_kernel::budget::Amounts;
 pub use spinney_kernel::primitives::is_hostile;
-use spinney_kernel::primitives::{Counted, Millis, TreeId};
+use spinney_kernel::primitives::{Counted, Millis, Time, TreeId};
 
 /// Longest text in a line about an event.
 pub const LINE_CHARS_MAX: usize = 140;
@@ -53,6 +53,32 @@ pub fn ago(ms: u64) -> String {
     if ms < 5_000 { "just now".to_owned() } else { format!("{:.1} ago", Millis(ms)) }
 }
 
+/// When something continues: `until 14:00 UTC, 2h 05m left`.
+#[must_use]
+pub fn until_words(until: Time, now: Time) -> String {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+    let left = until.0.saturating_sub(now.0);
+    let minutes = until.0 / 60_000 % (24 * 60);
+    let day = if left >= DAY_MS { format!("{} ", date(until)) } else { String::new() };
+    format!("until {day}{:02}:{:02} UTC, {:#} left", minutes / 60, minutes % 60, Millis(left / 1_000 * 1_000))
+}
+
+/// The date of a moment, in UTC.
+#[must_use]
+pub fn date(at: Time) -> String {
+    const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+    // Days since 0000-03-01 in the calendar of today: then the day that some years have more is the last of a year.
+    let days = at.0 / DAY_MS + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
 /// The first digits of a tree's id: enough to name it, as people see it everywhere.
 #[must_use]
 pub fn short_id(tree: TreeId) -> String {
@@ -70,6 +96,28 @@ mod tests {
         assert_eq!(one_line("one  two\nthree", 20), "one two three");
         assert_eq!(one_line("one two three", 8), "one two …");
         assert_eq!(one_line("onetwothree", 5), "onetw…");
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let at = |seconds: u64| date(Time(seconds * 1_000));
+        assert_eq!(at(0), "1970-01-01");
+        assert_eq!(at(951_782_399), "2000-02-28");
+        assert_eq!(at(951_782_400), "2000-02-29");
+        assert_eq!(at(951_868_800), "2000-03-01");
+        assert_eq!(at(1_709_164_800), "2024-02-29");
+        assert_eq!(at(1_735_689_599), "2024-12-31");
+        assert_eq!(at(1_735_689_600), "2025-01-01");
+        assert_eq!(at(4_107_542_400), "2100-03-01");
+    }
+
+    #[test]
+    fn the_end_of_a_wait_is_a_time_and_what_is_left() {
+        let until = Time(14 * 3_600_000);
+        assert_eq!(until_words(until, Time(until.0 - 7_500_400)), "until 14:00 UTC, 2h 05m left");
+        assert_eq!(until_words(until, Time(until.0 - 5_000)), "until 14:00 UTC, 5.00s left");
+        let late = Time(951_782_400_000);
+        assert_eq!(until_words(late, Time(late.0 - 172_800_000)), "until 2000-02-29 00:00 UTC, 48h 00m left");
     }
 
     #[test]

@@ -16,8 +16,8 @@ use spinney_kernel::budget::Price;
 use spinney_kernel::definition::{TimeSpan, Usd};
 use spinney_kernel::primitives::HostRule;
 
-use super::TrustOptions;
-use super::values::count;
+use super::values::{count, tag};
+use super::{NotifyOption, TrustOptions};
 
 #[derive(Debug, Group)]
 pub(crate) struct Exec {
@@ -39,6 +39,15 @@ pub(crate) struct Exec {
     /// Maximum number of model calls at the same time
     #[arg(long, value_name = "COUNT", value_parser = run_values::parallel_calls)]
     pub(crate) max_parallel: Option<u32>,
+    /// Maximum number of agents, the program itself included; the first call of one more is refused
+    #[arg(long, value_name = "COUNT", value_parser = run_values::agents)]
+    pub(crate) max_agents: Option<u32>,
+    /// Tell the agents, in a line at the end of the system prompt, how much of the budget is left
+    #[arg(long)]
+    pub(crate) tell_remaining: bool,
+    /// Your own label of the run, for `costs --by tag`; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = tag, conflicts_with = "resume")]
+    pub(crate) tag: Vec<(String, String)>,
     /// Models that may be called, separated by commas; a name may end in `*` (default: all)
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = run_values::model_pattern)]
     pub(crate) models: Vec<String>,
@@ -89,6 +98,8 @@ pub(crate) struct Exec {
     pub(crate) resume: Option<String>,
     #[command(flatten)]
     pub(crate) trusted: TrustOptions,
+    #[command(flatten)]
+    pub(crate) told: NotifyOption,
     /// Show the live tree below the program's output; the program then has no terminal
     #[arg(long)]
     pub(crate) live: bool,
@@ -115,6 +126,9 @@ impl Exec {
         GivenRunOptions {
             program: &self.program,
             child_cost_nanos: self.child_budget_usd.map(Usd::nanos),
+            agents_max: self.max_agents,
+            tells_remaining: self.tell_remaining,
+            tags: &self.tag,
             models: &self.models,
             prices: &self.price,
             prices_of: &self.prices_of,

@@ -97,6 +97,7 @@ aside for the calls before they ran; `saved` is what cached prompts saved compar
 
 Examples:
   spinney costs
+  spinney costs --by tag
   spinney costs last --by model
   spinney costs --json";
 pub(super) const FILES: &str = "\
@@ -151,6 +152,22 @@ Arguments:
 Examples:
   spinney send lead 'Hurry up.'
   spinney send last lead 'The moon is blue.' --category context";
+pub(super) const REDIRECT_USAGE: &str = "spinney redirect [OPTIONS] [ID] [AGENT] <TEXT>";
+pub(super) const REDIRECT: &str = "\
+Arguments:
+  [ID]     A tree's id, any unique prefix of it, or `last` (default: last)
+  [AGENT]  The agent, by id or path (default: the root)
+  <TEXT>   The new instruction
+
+Examples:
+  spinney redirect 'Compare two of them only.'
+  spinney redirect last lead 'Stop and write down what you have.' --now";
+pub(super) const CHARGE: &str = "\
+The sum is booked at once and never refused, because it is spent already; it may go beyond a ceiling.
+
+Examples:
+  spinney charge --usd 0.05 --note 'a search elsewhere'
+  spinney charge last lead --usd 1 --tokens 20000";
 pub(super) const REFRESH: &str = "\
 Examples:
   spinney refresh helper

@@ -26,14 +26,15 @@ pub(crate) use self::config::{Config, ConfigCommand, ConfigGet, ConfigKey, Confi
 pub(crate) use self::exec::{Exec, ExecGuard};
 pub(crate) use self::mcp::{Mcp, McpTry, ServersOfFile};
 pub(crate) use self::read_only::{
-    Attach, Completions, Costs, Events, Files, FilesCat, FilesCommand, Man, Models, Ps, Questions, Replay,
-    Shared, SharedWords, Shell, Show, Top, TreeView, WhoseContext,
+    Attach, Completions, Costs, CostsOf, Events, Files, FilesCat, FilesCommand, Man, Models, Ps, Questions,
+    Replay, Shared, SharedWords, Shell, Show, Top, TreeView, WhoseContext,
 };
 pub(crate) use self::running::{
-    Check, Doctor, Given, HomeTrust, Init, InitProvider, Resume, Run, TrustOptions, scripts,
+    Check, Doctor, Given, HomeTrust, Init, InitProvider, NotifyOption, Resume, Run, TrustOptions, scripts,
 };
 pub(crate) use self::steering::{
-    Answer, AnswerWords, Broadcast, Budget, Cancel, Knowledge, Refresh, Rm, Send, Whom, question_number,
+    Answer, AnswerWords, Broadcast, Budget, Cancel, Charge, Knowledge, Redirect, RedirectWords, Refresh, Rm,
+    Send, Whom, question_number,
 };
 pub(crate) use self::transfer::{Export, Import};
 use crate::hint;
@@ -112,7 +113,7 @@ impl TreeArg {
         self.given().unwrap_or(LAST)
     }
 
-    fn given(&self) -> Option<&str> {
+    pub(crate) fn given(&self) -> Option<&str> {
         self.id.as_deref()
     }
 }
@@ -153,7 +154,7 @@ pub(crate) enum Command {
     /// Show the agents of a tree: who spawned whom, what each is doing and what it spent
     #[command(after_help = help::TREE)]
     Tree(TreeView),
-    /// Show who spent what, by agent, role, model, step, branch or attempt
+    /// Show who spent what, in a tree or in all trees of the home
     #[command(after_help = help::COSTS)]
     Costs(Costs),
     /// List the files that agents wrote, with paths to open, or print one
@@ -183,6 +184,9 @@ pub(crate) enum Command {
     /// Send a message to an agent
     #[command(after_help = help::SEND)]
     Send(Send),
+    /// Give an agent a new instruction while it works; what is done stays
+    #[command(after_help = help::REDIRECT)]
+    Redirect(Redirect),
     /// Share with an agent what its parent knows now
     #[command(after_help = help::REFRESH)]
     Refresh(Refresh),
@@ -198,6 +202,9 @@ pub(crate) enum Command {
     /// Raise the ceilings of a tree
     #[command(after_help = help::BUDGET)]
     Budget(Budget),
+    /// Book what was spent outside on a tree
+    #[command(after_help = help::CHARGE)]
+    Charge(Charge),
     /// Make, list, restore and clean checkpoints, and branch from them
     #[command(subcommand, after_help = help::CHECKPOINT)]
     Checkpoint(Checkpoint),
@@ -246,7 +253,6 @@ impl Command {
             Self::Resume(Resume { tree, .. })
             | Self::Attach(Attach { tree, .. })
             | Self::Tree(TreeView { tree, .. })
-            | Self::Costs(Costs { tree, .. })
             | Self::Files(Files { command: Some(FilesCommand::Cat(FilesCat { tree, .. })), .. })
             | Self::Files(Files { tree, .. })
             | Self::Events(Events { tree, .. })
@@ -257,6 +263,7 @@ impl Command {
             | Self::Pause(Whom { tree, .. })
             | Self::Unpause(Whom { tree, .. })
             | Self::Budget(Budget { tree, .. })
+            | Self::Charge(Charge { tree, .. })
             | Self::Checkpoint(Checkpoint::Make(CheckpointMake { tree, .. }))
             | Self::Rm(Rm { tree, .. })
             | Self::Export(Export { tree, all: false, .. })
@@ -265,6 +272,8 @@ impl Command {
             Self::Shared(shared) => Some(shared.tree()),
             Self::Answer(answer) => Some(answer.tree()),
             Self::Send(send) => Some(send.tree()),
+            Self::Redirect(redirect) => Some(redirect.tree()),
+            Self::Costs(costs) => costs.tree(),
             Self::Run(_)
             | Self::Exec(_)
             | Self::ExecGuard(_)

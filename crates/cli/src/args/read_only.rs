@@ -7,6 +7,7 @@ use spinney_host::home::ids::LAST;
 use spinney_kernel::primitives::Topic;
 use spinney_view::agents::AgentPath;
 use spinney_view::costs::CostsBy;
+use spinney_view::costs::home::HomeCostsBy;
 
 use super::TreeArg;
 use super::values::{agent, count, topic};
@@ -49,9 +50,19 @@ pub(crate) struct Costs {
     /// Show this table instead of agents and models
     #[arg(long, value_enum)]
     pub(crate) by: Option<CostsTable>,
-    /// Write one JSON object with every table
-    #[arg(long, conflicts_with = "by")]
+    /// Write one JSON object: every table of the tree, or the table of the home
+    #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl Costs {
+    /// The tree whose home is searched for; none for all trees of a home.
+    pub(super) fn tree(&self) -> Option<&str> {
+        match self.by.map(CostsOf::from) {
+            Some(CostsOf::Home(_)) => None,
+            Some(CostsOf::Tree(_)) | None => Some(self.tree.text()),
+        }
+    }
 }
 
 /// What spending is grouped by.
@@ -67,17 +78,33 @@ pub(crate) enum CostsTable {
     Branch,
     /// First attempts of calls, second attempts and so on
     Attempt,
+    /// All trees of the home, by tag
+    Tag,
+    /// All trees of the home, by program or name
+    Program,
+    /// All trees of the home, by day (UTC)
+    Day,
 }
 
-impl From<CostsTable> for CostsBy {
+/// A table of one tree, or of all trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CostsOf {
+    Tree(CostsBy),
+    Home(HomeCostsBy),
+}
+
+impl From<CostsTable> for CostsOf {
     fn from(table: CostsTable) -> Self {
         match table {
-            CostsTable::Agent => Self::Agent,
-            CostsTable::Role => Self::Role,
-            CostsTable::Model => Self::Model,
-            CostsTable::Step => Self::Step,
-            CostsTable::Branch => Self::Branch,
-            CostsTable::Attempt => Self::Attempt,
+            CostsTable::Agent => Self::Tree(CostsBy::Agent),
+            CostsTable::Role => Self::Tree(CostsBy::Role),
+            CostsTable::Model => Self::Tree(CostsBy::Model),
+            CostsTable::Step => Self::Tree(CostsBy::Step),
+            CostsTable::Branch => Self::Tree(CostsBy::Branch),
+            CostsTable::Attempt => Self::Tree(CostsBy::Attempt),
+            CostsTable::Tag => Self::Home(HomeCostsBy::Tag),
+            CostsTable::Program => Self::Home(HomeCostsBy::Program),
+            CostsTable::Day => Self::Home(HomeCostsBy::Day),
         }
     }
 }
@@ -171,6 +198,9 @@ pub(crate) struct Events {
     /// Follow the tree until it ends
     #[arg(long, short)]
     pub(crate) follow: bool,
+    /// With --follow and --json, also write the text that models and tools stream, as it comes
+    #[arg(long, requires_all = ["follow", "json"])]
+    pub(crate) text: bool,
     /// Write each event as a line of JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -8,10 +8,11 @@ use spinney_host::tree_file::overrides::GivenValues;
 use spinney_host::tree_file::source::Scripts;
 use spinney_host::user::allowed_host::AllowedHost;
 use spinney_host::user::box_allowance::BoxAllowance;
+use spinney_host::user::configuration::NotifyCommand;
 use spinney_kernel::definition::{FolderAccess, ModelProvider, TimeSpan, Usd};
 
 use super::TreeArg;
-use super::values::input;
+use super::values::{input, tag};
 
 #[derive(Debug, Group)]
 pub(crate) struct Run {
@@ -24,12 +25,38 @@ pub(crate) struct Run {
     /// Write each event as a line of JSON, then the result
     #[arg(long)]
     pub(crate) json: bool,
+    /// With --json, also write the text that models and tools stream, as it comes
+    #[arg(long, requires = "json")]
+    pub(crate) text: bool,
     /// Print a line for each event instead of the live view, even on a terminal
     #[arg(long, conflicts_with = "json")]
     pub(crate) plain: bool,
+    #[command(flatten)]
+    pub(crate) told: NotifyOption,
+    /// Run it in a process of its own, print the tree's id when it has started, and leave; it stays while it waits for you
+    #[arg(long, conflicts_with_all = ["json", "plain", "explain"])]
+    pub(crate) detach: bool,
+    /// The process that runs it then
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    pub(crate) detached: bool,
     /// Start nothing; show every option, its value and its source
     #[arg(long)]
     pub(crate) explain: bool,
+}
+
+/// The command that tells the user of a run.
+#[derive(Debug, Group)]
+pub(crate) struct NotifyOption {
+    /// Start this command when it waits for you, halts or ends, instead of the one in your configuration; words between spaces, no shell
+    #[arg(long, value_name = "COMMAND", value_parser = NotifyCommand::from_line)]
+    notify: Option<NotifyCommand>,
+}
+
+impl NotifyOption {
+    /// It, or that of the user's configuration.
+    pub(crate) fn or(&self, configured: Option<&NotifyCommand>) -> Option<NotifyCommand> {
+        self.notify.as_ref().or(configured).cloned()
+    }
 }
 
 /// What the command line adds to a tree file.
@@ -44,6 +71,9 @@ pub(crate) struct Given {
     /// The tree's cost ceiling, instead of the one in the file
     #[arg(long, value_name = "USD")]
     pub(crate) budget_usd: Option<Usd>,
+    /// Your own label of the tree, for `costs --by tag`, beside those in the file; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = tag)]
+    pub(crate) tag: Vec<(String, String)>,
     /// Allow scripts outside the tree file's folder
     #[arg(long)]
     pub(crate) allow_outside: bool,
@@ -59,7 +89,8 @@ impl Given {
     pub(crate) fn values(&self) -> GivenValues {
         let cost_nanos = self.budget_usd.map(Usd::nanos);
         let folders = self.folders.given();
-        GivenValues { goal: self.goal.clone(), inputs: self.set.clone(), cost_nanos, folders }
+        let tags = self.tag.iter().cloned().collect();
+        GivenValues { goal: self.goal.clone(), inputs: self.set.clone(), cost_nanos, folders, tags }
     }
 
     pub(crate) const fn scripts(&self) -> Scripts {
@@ -148,6 +179,9 @@ pub(crate) struct Init {
     /// The template, one of `--list` (default: hello)
     #[arg(long, value_name = "NAME")]
     pub(crate) template: Option<String>,
+    /// Write a tree file from what this folder says to other agent programs: .claude/agents, AGENTS.md, CLAUDE.md, .codex, .mcp.json
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["template", "list", "provider", "schema"])]
+    pub(crate) from: Option<PathBuf>,
     /// List the templates, the project's included, and the scenarios
     #[arg(long, conflicts_with_all = ["path", "template", "provider", "schema"])]
     pub(crate) list: bool,
@@ -196,9 +230,14 @@ pub(crate) struct Resume {
     pub(crate) folders: FolderOptions,
     #[command(flatten)]
     pub(crate) trusted: TrustOptions,
+    #[command(flatten)]
+    pub(crate) told: NotifyOption,
     /// Write each event as a line of JSON, then the result
     #[arg(long)]
     pub(crate) json: bool,
+    /// With --json, also write the text that models and tools stream, as it comes
+    #[arg(long, requires = "json")]
+    pub(crate) text: bool,
     /// Print a line for each event instead of the live view, even on a terminal
     #[arg(long, conflicts_with = "json")]
     pub(crate) plain: bool,

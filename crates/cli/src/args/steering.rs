@@ -6,7 +6,7 @@ use anyhow::{Error, Result, anyhow};
 use clap::{ArgGroup, Args as Group, ValueEnum};
 use spinney_host::home::ids::LAST;
 use spinney_kernel::definition::{TimeSpan, Usd};
-use spinney_kernel::primitives::{CallId, Category};
+use spinney_kernel::primitives::{CallId, Category, Running};
 use spinney_view::agents::AgentPath;
 
 use super::values::{agent, count, question};
@@ -120,6 +120,78 @@ impl Send {
         let (tree, name, text) = after_a_tree(&self.first, &self.second, self.third.as_deref());
         Ok((tree, agent(name).map_err(Error::msg)?, text))
     }
+}
+
+#[derive(Debug, Group)]
+#[command(override_usage = help::REDIRECT_USAGE, group = ArgGroup::new("running").multiple(false))]
+pub(crate) struct Redirect {
+    #[arg(value_name = "TEXT", hide = true)]
+    first: String,
+    #[arg(value_name = "TEXT", hide = true)]
+    second: Option<String>,
+    #[arg(hide = true)]
+    third: Option<String>,
+    /// Stop its running calls and its children
+    #[arg(long, group = "running")]
+    pub(crate) now: bool,
+    /// Let its running calls and its children finish first (default)
+    #[arg(long, group = "running")]
+    pub(crate) after_step: bool,
+}
+
+/// What the arguments of `redirect` mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RedirectWords<'a> {
+    /// The root of the last tree.
+    Text(&'a str),
+    /// An agent of the last tree, or the root of a tree.
+    One {
+        whom: &'a str,
+        text: &'a str,
+    },
+    All {
+        tree: &'a str,
+        agent: &'a str,
+        text: &'a str,
+    },
+}
+
+impl Redirect {
+    pub(crate) fn words(&self) -> RedirectWords<'_> {
+        match (&self.first, &self.second, &self.third) {
+            (tree, Some(agent), Some(text)) => RedirectWords::All { tree, agent, text },
+            (whom, Some(text), None) => RedirectWords::One { whom, text },
+            (text, None, _) => RedirectWords::Text(text),
+        }
+    }
+
+    /// The tree whose home is searched for. Fewer words are resolved later.
+    pub(super) fn tree(&self) -> &str {
+        if let RedirectWords::All { tree, .. } = self.words() { tree } else { LAST }
+    }
+
+    pub(crate) const fn running(&self) -> Running {
+        if self.now { Running::Stops } else { Running::Finishes }
+    }
+}
+
+#[derive(Debug, Group)]
+#[command(group = ArgGroup::new("amount").required(true).multiple(true))]
+pub(crate) struct Charge {
+    #[command(flatten)]
+    pub(crate) tree: TreeArg,
+    /// The agent whose account, and those above it, it is booked at (default: the root)
+    #[arg(value_parser = agent)]
+    pub(crate) agent: Option<AgentPath>,
+    /// Dollars that were spent
+    #[arg(long, group = "amount", value_name = "USD")]
+    pub(crate) usd: Option<Usd>,
+    /// Tokens that were used
+    #[arg(long, group = "amount", value_name = "COUNT", value_parser = count)]
+    pub(crate) tokens: Option<u64>,
+    /// What it was spent on, recorded in the journal
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) note: String,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

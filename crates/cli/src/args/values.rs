@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use spinney_host::exec::run_values;
 use spinney_kernel::primitives::{AgentId, CheckpointName, Topic};
 use spinney_view::agents::{self, AgentPath};
 
@@ -29,6 +30,13 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
 
 pub(super) fn input(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as topic=owls")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// A label of a tree. The file's own labels have the same bounds.
+pub(super) fn tag(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as pr=123")?;
+    run_values::tag(name, value)?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

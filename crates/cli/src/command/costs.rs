@@ -1,15 +1,19 @@
-//! `spinney costs`: who spent what, from the journal; also while another process runs the tree.
+//! `spinney costs`: who spent what, from the journal, in a tree or in all trees of a home; also while other processes run them.
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use spinney_host::home::ids::NamedTree;
+use spinney_host::home_costs::{HomeSpending, home_costs};
 use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::primitives::grouped;
+use spinney_view::costs::home::{HomeCosts, HomeCostsBy};
 use spinney_view::costs::{Costs, CostsBy, Sums};
 use spinney_view::wording::{counted, short_id};
 
 use crate::args;
+use crate::args::CostsOf;
+use crate::error_text::in_words_of;
 use crate::exit::Exit;
 use crate::terminal::money::MoneyColumn;
 use crate::terminal::paint::{Ink, Row, wrapped};
@@ -17,6 +21,12 @@ use crate::terminal::table::{Column, Table};
 use crate::terminal::{Terminal, out};
 
 pub(super) async fn costs(home: &Path, args: &args::Costs, terminal: Terminal) -> Result<Exit> {
+    let by = match args.by.map(CostsOf::from) {
+        Some(CostsOf::Home(by)) => return of_home(home, args, by, terminal).await,
+        Some(CostsOf::Tree(_)) if args.json => bail!("--json writes every table of a tree: leave out --by"),
+        Some(CostsOf::Tree(by)) => Some(by),
+        None => None,
+    };
     let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
     let costs = Costs::read(&journal, tree).await?;
     if costs.total.booked() != costs.ledger() {
@@ -30,13 +40,79 @@ pub(super) async fn costs(home: &Path, args: &args::Costs, terminal: Terminal) -
         out::json(&serde_json::to_string(&costs)?)?;
         return Ok(Exit::Completed);
     }
-    for line in lines(&costs, args.by.map(Into::into), terminal.width) {
+    for line in lines(&costs, by, terminal.width) {
         out::row(&line, terminal)?;
     }
     Ok(Exit::Completed)
 }
 
-/// Everything that is printed.
+/// What all trees of the home spent.
+async fn of_home(home: &Path, args: &args::Costs, by: HomeCostsBy, terminal: Terminal) -> Result<Exit> {
+    if let Some(tree) = args.tree.given() {
+        bail!("--by {} is about all trees of the home: leave out `{tree}`", by.as_str());
+    }
+    let HomeSpending { costs, unreadable } = home_costs(home, by).await?;
+    unreadable.iter().for_each(|why| out::complain(&in_words_of(why.as_ref())));
+    if args.json {
+        out::json(&serde_json::to_string(&costs)?)?;
+        return Ok(Exit::Completed);
+    }
+    for line in home_lines(&costs, terminal.width) {
+        out::row(&line, terminal)?;
+    }
+    Ok(Exit::Completed)
+}
+
+fn home_lines(costs: &HomeCosts, width: Option<usize>) -> Vec<Row> {
+    let booked = costs.total.booked();
+    let counts = [Resource::Tokens, Resource::Steps].map(|resource| booked.amount(resource));
+    let cost = booked.amount(Resource::Cost);
+    let head = format!("{} · spent {cost} · {}", counted(costs.trees, "tree"), counts.join(" · "));
+    let mut table = Table::new(vec![
+        Column::left(match costs.by() {
+            HomeCostsBy::Tag => "TAG",
+            HomeCostsBy::Program => "PROGRAM",
+            HomeCostsBy::Day => "DAY",
+        })
+        .shrinking(),
+        Column::right("COST"),
+        Column::right("PRESUMED").unless_empty(),
+        Column::right("SHARE").expendable(3),
+        Column::right("TOKENS"),
+        Column::right("CALLS").expendable(2),
+    ]);
+    let (rows, total) = (costs.rows(), &costs.total);
+    let shown: Vec<&Sums> = rows.iter().map(|(_, sums)| sums).chain([total]).collect();
+    let money = MoneyColumns::new(&shown);
+    let cells = |name: Row, sums: &Sums, share: u64| {
+        let presumed = match sums.presumed.get(Resource::Cost) {
+            0 => Row::new(),
+            nanos => Row::inked(Ink::Warn, &money.presumed.show(nanos)),
+        };
+        vec![
+            name,
+            Row::plain(&money.cost.show(sums.spent.get(Resource::Cost))),
+            presumed,
+            Row::inked(Ink::Dim, &format!("{share} %")),
+            Row::plain(&grouped(sums.spent.get(Resource::Tokens))),
+            Row::plain(&grouped(sums.count)),
+        ]
+    };
+    // A tree may be in several rows of tags, so their shares are of the total and need not add up to all of it.
+    let share = |sums: &Sums| {
+        let (of, all) = (sums.spent.get(Resource::Cost), total.spent.get(Resource::Cost));
+        u64::try_from(u128::from(of) * 100 / u128::from(all.max(1))).unwrap_or(100)
+    };
+    for (name, sums) in &rows {
+        table.add(cells(Row::inked(Ink::Name, name), sums, share(sums)));
+    }
+    table.add(cells(Row::inked(Ink::Strong, "total"), total, share(total)));
+    let mut lines = vec![Row::plain(&head), Row::new()];
+    lines.extend(table.lines(width));
+    lines
+}
+
+/// Everything that is printed of a tree.
 fn lines(costs: &Costs, by: Option<CostsBy>, width: Option<usize>) -> Vec<Row> {
     let mut lines = head(costs, width);
     for by in by.map_or_else(|| vec![CostsBy::Agent, CostsBy::Model], |by| vec![by]) {
@@ -99,6 +175,7 @@ fn table(costs: &Costs, by: CostsBy) -> Table {
             CostsBy::Step => "STEP",
             CostsBy::Branch => "BRANCH",
             CostsBy::Attempt => "ATTEMPT",
+            CostsBy::Day => "DAY",
         })
         .shrinking(),
         Column::left(if by == CostsBy::Agent { "ROLE" } else { "" }).shrinking().expendable(4),

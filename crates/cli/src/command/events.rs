@@ -2,17 +2,24 @@
 //! until the tree has ended, even if the processes that run it die.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use spinney::bus::Tail;
-use spinney_host::home::ids::NamedTree;
+use spinney_host::control::StreamedTexts;
+use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_kernel::primitives::Seq;
-use spinney_view::events::{EventFilter, EventFilterError};
+use spinney_store::SqliteJournal;
+use spinney_view::events::{EventFilter, EventFilterError, TextPiece};
+use tokio::time::interval;
 
 use crate::args;
 use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
 use crate::terminal::{Terminal, reader};
+
+/// How often to ask whether another process runs the tree, for its text.
+const STILL_RUNS: Duration = Duration::from_millis(500);
 
 pub(super) async fn events(home: &Path, args: args::Events, terminal: Terminal) -> Result<Exit> {
     let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
@@ -27,12 +34,8 @@ pub(super) async fn events(home: &Path, args: args::Events, terminal: Terminal) 
     let mut screen = Screen::new(tree, style).on(terminal).only(wanted).from(Seq(args.from));
     let mut tail = Tail::new(&journal, tree);
     if args.follow {
-        let follow = async {
-            while let Some(traced) = tail.wait_for_next().await? {
-                screen.show(&traced)?;
-            }
-            Ok(Exit::Completed)
-        };
+        let place = TreeInHome { home, tree };
+        let follow = follow(place, &mut tail, &mut screen, args.text);
         // The next event may be far away.
         return tokio::select! {
             exit = follow => exit,
@@ -43,4 +46,38 @@ pub(super) async fn events(home: &Path, args: args::Events, terminal: Terminal) 
         screen.show(&traced)?;
     }
     Ok(Exit::Completed)
+}
+
+/// Shows what comes, with the text that is streamed if that is wanted: from the process that runs the tree, whichever that is.
+async fn follow(
+    place: TreeInHome<'_>,
+    tail: &mut Tail<&SqliteJournal>,
+    screen: &mut Screen,
+    has_text: bool,
+) -> Result<Exit> {
+    let (mut texts, mut seen) = (StreamedTexts::default(), Seq(0));
+    let mut still_runs = interval(STILL_RUNS);
+    loop {
+        tokio::select! {
+            next = tail.wait_for_next() => {
+                let Some(traced) = next? else { return Ok(Exit::Completed) };
+                seen = traced.recorded.seq;
+                screen.show(&traced)?;
+            }
+            text = texts.next() => texts.add(text),
+            // Another process may run it by now.
+            _ = still_runs.tick(), if has_text => texts.subscribe(place.home, place.tree).await,
+        }
+        while let Some(text) = texts.due(seen) {
+            screen.text(&TextPiece {
+                path: &text.path,
+                call: text.call,
+                attempt: text.attempt,
+                kind: text.kind(),
+                offset: text.offset,
+                text: &text.text,
+                after: text.after,
+            })?;
+        }
+    }
 }

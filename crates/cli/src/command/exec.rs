@@ -111,7 +111,8 @@ async fn tree(
                 trust_home(question, args.trusted.trust())?;
             }
             let (ceilings, trace) = (prepared.ceilings(&given), caller_trace());
-            RunTree::start(StartRun { home, program, options, user, ceilings, parallel, trace }).await
+            let tags = args.tag.iter().cloned().collect();
+            RunTree::start(StartRun { home, program, options, user, ceilings, parallel, tags, trace }).await
         }
     };
     ready.map_err(|error| of_run_tree(home, error))
@@ -161,7 +162,13 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     note_missing_budget(&budget);
     let hidden = hidden_keys(&options);
     let name = base_name(program);
-    let notifier = Notifier::watch(configuration.notify(), &ready.tree, ready.past, &name, &ready.home);
+    let notifier = Notifier::watch(
+        args.told.or(configuration.notify()).as_ref(),
+        &ready.tree,
+        ready.past,
+        &name,
+        &ready.home,
+    );
     let start = asked.start(at, gateway.key().text(), &user, hidden, &ready.path, search, sandbox);
     let began = SystemClock::new().now_ms();
     let mut signals = Signals::listen()?;

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use serde_json::json;
 use spinney_drivers::providers::usual_key_env;
+use spinney_host::project::import::{Import, LeftOut};
 use spinney_host::project::new_files::{NewFiles, SchemaCopy, TREE_FILE, TreeTexts, script_of};
 use spinney_host::project::template::{self, FoundTemplate, TemplateContent};
 use spinney_host::project::{self, ProjectFile, scenario};
 use spinney_host::tree_file::source::plain;
 use spinney_host::{home, shell_word};
+use spinney_view::wording::counted;
 
 use crate::exit::Exit;
 use crate::terminal::paint::width_of;
@@ -19,6 +21,9 @@ use crate::terminal::{Terminal, out};
 use crate::{args, hint};
 
 pub(super) fn init(home: &Path, args: &args::Init, terminal: Terminal) -> Result<Exit> {
+    if let Some(from) = &args.from {
+        return init_from(home, from, args.path.as_deref(), terminal);
+    }
     let project = ProjectFile::find(Path::new("."))?;
     if args.list {
         let of_project = project.as_ref().map(|project| project.templates.clone()).unwrap_or_default();
@@ -100,6 +105,28 @@ fn init_tree(
         }
         None => out::line("its answers come from the script; name a `provider` in the file to call a model")?,
     }
+    Ok(Exit::Completed)
+}
+
+/// Writes a tree file from what a folder says to other programs, and says what is not in it.
+fn init_from(home: &Path, from: &Path, path: Option<&Path>, terminal: Terminal) -> Result<Exit> {
+    let file = named(path, "tree")?;
+    let Import { tree, left_out, agents, servers } = Import::read(from, &file)?;
+    write(&NewFiles::one(&file, tree.into_bytes()))?;
+    let (agents, servers) = (counted(agents as u64, "agent"), counted(servers as u64, "server"));
+    out::line(&format!("{agents} and {servers} of tools, each line with its origin"))?;
+    if !left_out.is_empty() {
+        out::line("not carried over:")?;
+    }
+    for LeftOut { from, what } in &left_out {
+        out::line(&format!("  {from}: {what}"))?;
+    }
+    let name = file.display().to_string();
+    let next = [
+        (hint::command(home, &["check", &name]), "what it looks like, and the most it can spend"),
+        (hint::command(home, &["run", &name, "--goal", "…"]), "run it"),
+    ];
+    say_next(&next, terminal)?;
     Ok(Exit::Completed)
 }
 

@@ -6,6 +6,7 @@ mod checkpoint;
 mod completions;
 mod config;
 pub(crate) mod costs;
+mod detach;
 mod doctor;
 mod events;
 mod exec;
@@ -100,6 +101,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Pause(args) => steer::pause(home, args).await,
         Command::Unpause(args) => steer::unpause(home, args).await,
         Command::Budget(args) => steer::budget(home, args).await,
+        Command::Charge(args) => steer::charge(home, args).await,
+        Command::Redirect(args) => steer::redirect(home, args).await,
         Command::Rm(args) => rm::rm(home, &args).await,
         Command::Export(args) => export::export(home, &args).await,
         Command::Import(args) => import::import(home, &args).await,

@@ -50,7 +50,7 @@ const TAKE_UPS_MAX: u32 = 1_000;
 /// A tree that has ended prints its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume, terminal: Terminal) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
-    let display = Display::for_terminal(terminal, style, args.plain);
+    let display = Display::for_terminal(terminal, style, args.plain).with_text(args.text);
     let (mut tree, mut left) = (None, None);
     for _ in 0..TAKE_UPS_MAX {
         let resumed = match take_up(path, args, style, display, &mut tree, left).await {
@@ -164,9 +164,10 @@ async fn take_up(
         format!("{} · tree {} · resumed at event {}", one_line(&name, 60), short_id(known.tree), past.0);
     // The tree runs: if the output has no reader, the follower notices and stops the tree cleanly.
     let _ = head(style, display, &what, &scripted);
-    let notifier = Notifier::watch(configuration.notify(), &tree, past, &name, path);
+    let notifier = Notifier::watch(args.told.or(configuration.notify()).as_ref(), &tree, past, &name, path);
     let path = path.to_owned();
-    let follow = Follow { open, path, tree, style, past, listening, interrupts, display, notifier };
+    let stays = false;
+    let follow = Follow { open, path, tree, style, past, listening, interrupts, display, notifier, stays };
     Ok(Resumed::Runs(Box::new(follow)))
 }
 

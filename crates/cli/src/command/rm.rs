@@ -9,6 +9,7 @@ use spinney_host::home;
 use spinney_host::home::ids::{TreeInHome, find};
 use spinney_host::removal::{UnremovedTree, UntakenChanges, remove};
 use spinney_journal::{Head, JournalFault, Shared};
+use spinney_kernel::primitives::TreeId;
 use spinney_kernel::world::TreeState;
 use spinney_view::branches::AgentBranch;
 use spinney_view::wording::short_id;
@@ -40,6 +41,13 @@ async fn confirmed(path: &Path, head: &Head) -> bool {
     }
 }
 
+/// Asks whether a tree is removed that others use. Without a terminal, the error says which option does that.
+fn may_take_from_branches(tree: TreeId, fault: &JournalFault) -> bool {
+    let what =
+        format!("{fault}. They keep the part that they share and are notified. Remove {}?", short_id(tree));
+    question::ask(&what) == Reply::Yes
+}
+
 pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     let head = find(path, &home::open_read_only(path)?, args.tree.text()).await?;
     let tree = head.tree;
@@ -51,7 +59,13 @@ pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {
     }
     let shared = if args.force { Shared::HandOver } else { Shared::Refuse };
     let untaken = if args.force { UntakenChanges::Remove } else { UntakenChanges::Refuse };
-    let removed = remove(path, tree, shared, untaken).await.map_err(|error| match error {
+    let mut removed = remove(path, tree, shared, untaken).await;
+    if let Err(UnremovedTree::Journal(fault @ JournalFault::InUse { .. })) = &removed
+        && may_take_from_branches(tree, fault)
+    {
+        removed = remove(path, tree, Shared::HandOver, untaken).await;
+    }
+    let removed = removed.map_err(|error| match error {
         UnremovedTree::Copy { .. } => {
             let force = about(path, "rm", tree, &["--force"]);
             anyhow::Error::new(error).context(format!("not removed; `{force}` removes it with these changes"))

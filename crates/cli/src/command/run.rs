@@ -11,6 +11,7 @@ use spinney::tree::Stopped;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::primitives::{Seq, Time};
 
+use super::detach;
 use crate::display::Display;
 use crate::error_text::setting;
 use crate::events::screen::Style;
@@ -40,8 +41,11 @@ pub(super) async fn run(home: Sourced<&Path>, args: args::Run, terminal: Termina
     if args.explain {
         return explain(&home, &args.file, &args.given, args.json, terminal);
     }
+    if args.detach {
+        return detach::start_apart(home.value).await;
+    }
     let (path, style) = (home.value, if args.json { Style::Json } else { Style::Lines });
-    let display = Display::for_terminal(terminal, style, args.plain);
+    let display = Display::for_terminal(terminal, style, args.plain).with_text(args.text);
     match start(path, args, style, display).await {
         Ok(started) => follow(started).await,
         Err(error) => Err(failed_unseen(style, path, None, error).await),
@@ -60,13 +64,17 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     }
     prepared.permit_boxes();
     let id = Rng::fresh().tree_id(now.0);
-    let JournalToStart { folder: path, journal } = side_journals::open_to_start(path, id).await?;
+    let JournalToStart { folder: path, journal } = match args.detached {
+        // Nobody else needs the home's own journal for it, and its log goes with it.
+        true => side_journals::make(path, id).await?,
+        false => side_journals::open_to_start(path, id).await?,
+    };
     let listening = listen(&path)?;
     let open = Arc::new(OpenHome::new(&path, Arc::new(journal)));
     let (name, scripted) = (prepared.definition.name.clone(), prepared.source.scripted());
     note_boxes(&WeakBox::all(&prepared.definition));
     note_servers(&prepared.definition);
-    let command = prepared.defaults.configuration.notify().cloned();
+    let command = args.told.or(prepared.defaults.configuration.notify());
     // Before anything is called: from then on an interrupt stops cleanly.
     let interrupts = Interrupts::listen(Arc::clone(open.home()), &path, id)?;
     let tree = open.start_own(id, prepared, request.trace).await.map_err(|error| {
@@ -77,11 +85,17 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
         };
         error.context(args.file.display().to_string())
     })?;
-    // The tree runs: if the output has no reader, the follower notices and stops the tree cleanly.
-    let _ =
-        head(style, display, &format!("{} · tree {}", one_line(&name, 60), short_id(tree.id())), &scripted);
+    if !args.detached {
+        let what = format!("{} · tree {}", one_line(&name, 60), short_id(tree.id()));
+        // The tree runs: if the output has no reader, the follower notices and stops the tree cleanly.
+        let _ = head(style, display, &what, &scripted);
+    }
+    if args.detached {
+        detach::leave(&path, tree.id())?;
+    }
     let notifier = Notifier::watch(command.as_ref(), &tree, Seq(0), &name, &path);
-    Ok(Follow { open, path, tree, style, past: Seq(0), listening, interrupts, display, notifier })
+    let stays = args.detached;
+    Ok(Follow { open, path, tree, style, past: Seq(0), listening, interrupts, display, notifier, stays })
 }
 
 /// Shows every option of a run and starts nothing.

@@ -5,7 +5,7 @@ use spinney::bus::TracedEvent;
 use spinney_journal::Journal;
 use spinney_kernel::primitives::{Seq, Time, TreeId};
 use spinney_view::each_event;
-use spinney_view::events::{EventFilter, EventLine, EventNames, event_json};
+use spinney_view::events::{EventFilter, EventLine, EventNames, TextPiece, event_json};
 
 use crate::terminal::Terminal;
 use crate::terminal::out::{self, Unwritten};
@@ -101,6 +101,15 @@ impl Screen {
         }
         self.lines += u64::from(line.is_some());
         line.map_or(Ok(()), |line| self.write(&line))
+    }
+
+    /// Writes a piece of text that is streamed now, if it is of an agent that is wanted.
+    pub(crate) fn text(&mut self, piece: &TextPiece<'_>) -> Result<(), Unwritten> {
+        if piece.after.0 + 1 < self.from.0 || !self.only.has_text_of(piece.path) {
+            return Ok(());
+        }
+        self.lines += 1;
+        out::json(&piece.json(self.tree).to_string())
     }
 
     fn write(&self, line: &EventLine) -> Result<(), Unwritten> {

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::str::FromStr as _;
 use std::sync::Arc;
 
+use spinney::clock::{Clock as _, SystemClock};
 use spinney_host::home::ids::TreeInHome;
 use spinney_kernel::budget::Shortfall;
-use spinney_kernel::primitives::{AgentId, Millis, TreeId, grouped};
+use spinney_kernel::primitives::{AgentId, Millis, Time, TreeId, grouped};
 use spinney_server::exec::GivenUpCalls;
 use spinney_server::gateway::{Notice, OnLimit, OnNotice};
 use spinney_view::remedy::SuggestedRaise;
-use spinney_view::wording::counted;
+use spinney_view::wording::{counted, until_words};
 
 use crate::error_text::of_gateway;
 use crate::hint;
@@ -78,6 +79,10 @@ pub(crate) fn notices(
         Notice::Unpriced { error } | Notice::OtherKey { error } => {
             out::note(&format!("spinney: refused: {}", of_gateway(&error)));
         }
+        Notice::UsageWindow { model, until } => out::note(&format!(
+            "spinney: the provider takes no calls of {model} {}: its calls wait, and continue then",
+            until_words(until, Time(SystemClock::new().now_ms()))
+        )),
         Notice::OtherAnswer { message } => out::note(&format!(
             "spinney: {message}; such a call costs nothing. Check the address that ANTHROPIC_BASE_URL or OPENAI_BASE_URL names"
         )),

@@ -46,6 +46,8 @@ pub(crate) struct Follow {
     pub(crate) display: Display,
     /// What the user wants to be told of it.
     pub(crate) notifier: Notifier,
+    /// Whether it stays while the tree needs a person: others steer it from elsewhere.
+    pub(crate) stays: bool,
 }
 
 /// Follows a tree and returns the exit code. When it returns, nothing of the tree runs and the home is closed.
@@ -57,13 +59,13 @@ pub(crate) async fn follow(mut follow: Follow) -> Result<Exit> {
 }
 
 async fn to_the_end(follow: Follow) -> Result<Exit> {
-    let Follow { open, path, tree, style, past, listening, interrupts, display, notifier: _ } = follow;
+    let Follow { open, path, tree, style, past, listening, interrupts, display, notifier: _, stays } = follow;
     let home = Arc::clone(open.home());
     let server = listening.serve(Arc::clone(&open), tree.clone());
     let workspaces = WorkspaceWriter::begin(&path, Arc::clone(home.journal()), &tree, past);
     let mut shown = Shown::new(tree.id(), &path, style, past, display);
-    let mut events = tree.watch(Watch { deltas: display.is_live, ..Watch::default() });
-    let watched = watch(&tree, &path, &mut events, &mut shown).await;
+    let mut events = tree.watch(Watch { deltas: display.uses_text(), ..Watch::default() });
+    let watched = watch(&tree, &path, &mut events, &mut shown, stays).await;
     server.close().await;
     open.close().await;
     workspaces.end().await;
@@ -127,7 +129,7 @@ impl FollowedEnd<'_> {
 }
 
 /// Shows events until the tree ends, is stopped, or cannot continue on its own.
-async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown) -> Result<()> {
+async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown, stays: bool) -> Result<()> {
     let mut asking = Asking::new(shown);
     let mut told_pause = false;
     loop {
@@ -137,19 +139,21 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
             tell_pause(tree, path).await;
         }
         told_pause = paused;
-        if let Some(snapshot) = at_rest(tree, seen).await {
+        if !stays && let Some(snapshot) = at_rest(tree, seen).await {
             if snapshot.state != TreeState::Waiting || !asking.is_attended() {
                 return Ok(());
             }
             asking.ask_at_rest(&snapshot.questions, shown)?;
         }
+        asking.ask_in_lines(tree, shown).await?;
         asking.ask_in_view(tree, shown).await?;
         tokio::select! {
             next = events.next() => match next {
                 None => return Ok(()),
                 Some(seen) => {
                     let seen = seen.map_err(watch_error)?;
-                    if let WatchItem::Event(_) = seen {
+                    if let WatchItem::Event(traced) = &seen {
+                        asking.see(&traced.recorded.event);
                         asking.leave_line();
                     }
                     shown.see(&seen)?;

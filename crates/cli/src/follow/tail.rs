@@ -14,7 +14,7 @@ pub(crate) struct TailView<'t> {
     place: TreeInHome<'t>,
     tail: Tail<&'t SqliteJournal>,
     texts: StreamedTexts,
-    is_live: bool,
+    uses_text: bool,
     pub(crate) shown: Shown,
     /// The last event that was shown.
     pub(crate) seen: Seq,
@@ -31,7 +31,7 @@ impl<'t> TailView<'t> {
     ) -> Self {
         let shown = Shown::new(place.tree, place.home, style, past, display);
         let (tail, texts) = (Tail::new(journal, place.tree), StreamedTexts::default());
-        let mut view = Self { place, tail, texts, is_live: display.is_live, shown, seen: Seq(0) };
+        let mut view = Self { place, tail, texts, uses_text: display.uses_text(), shown, seen: Seq(0) };
         // Before the first event is read, so no text is missed that belongs to what is shown.
         view.subscribe().await;
         view
@@ -39,7 +39,7 @@ impl<'t> TailView<'t> {
 
     /// Asks for the text that models stream, if it is shown and does not come yet.
     pub(crate) async fn subscribe(&mut self) {
-        if self.is_live {
+        if self.uses_text {
             self.texts.subscribe(self.place.home, self.place.tree).await;
         }
     }
@@ -51,11 +51,11 @@ impl<'t> TailView<'t> {
                 let Some(traced) = next? else { return Ok(false) };
                 self.seen = traced.recorded.seq;
                 self.shown.event(&traced)?;
-                self.show_texts();
+                self.show_texts()?;
             }
             text = self.texts.next() => {
                 self.texts.add(text);
-                self.show_texts();
+                self.show_texts()?;
             }
             () = self.shown.tick() => self.shown.draw()?,
         }
@@ -71,10 +71,10 @@ impl<'t> TailView<'t> {
     }
 
     /// Shows the pieces whose events are shown.
-    fn show_texts(&mut self) {
-        let Some(live) = &mut self.shown.live else { return };
-        while let Some(text) = self.texts.due(live.tree().world().seq()) {
-            live.streamed(&text);
+    fn show_texts(&mut self) -> Result<()> {
+        while let Some(text) = self.texts.due(self.seen) {
+            self.shown.streamed(&text)?;
         }
+        Ok(())
     }
 }

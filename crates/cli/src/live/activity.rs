@@ -4,7 +4,7 @@ use spinney_kernel::port::model::DeltaKind;
 use spinney_kernel::primitives::{AgentId, Millis, ModelName, Time};
 use spinney_kernel::world::AgentIx;
 use spinney_view::live::{AgentDoing, AgentMark, CallDoing, DoingCall, LiveTree, waiting_words};
-use spinney_view::wording::one_line;
+use spinney_view::wording::{one_line, until_words};
 
 use crate::terminal::out::inert;
 use crate::terminal::paint::{Ink, Row, tail};
@@ -40,19 +40,23 @@ pub(super) fn doing(tree: &LiveTree, ix: AgentIx, now: Time, width: usize) -> Ro
         Some(AgentDoing::Completed) => Row::inked(Ink::Dim, "completed"),
         Some(AgentDoing::Ending) => Row::inked(Ink::Dim, "ending: what it started is being stopped"),
         Some(AgentDoing::Paused) => Row::inked(Ink::Warn, "paused"),
-        Some(AgentDoing::Calls(call)) => called(&call, width),
+        Some(AgentDoing::Calls(call)) => called(&call, width, now),
     };
     row.cut(width)
 }
 
-fn called(DoingCall { what, others, age_ms }: &DoingCall<'_>, width: usize) -> Row {
+fn called(DoingCall { what, others, age_ms }: &DoingCall<'_>, width: usize, now: Time) -> Row {
     let mut after = if *others > 0 { format!(" +{others}") } else { String::new() };
     if *age_ms >= AGE_SHOWN_MS {
         after += &format!(" {}", seconds(*age_ms));
     }
     let room = width.saturating_sub(after.chars().count());
     let row = match what {
-        CallDoing::Waits { why, account } => Row::inked(Ink::Warn, &waiting_words(*why, *account)),
+        CallDoing::Waits { why, account, until } => {
+            let until =
+                until.filter(|until| *until > now).map(|until| format!(" {}", until_words(until, now)));
+            Row::inked(Ink::Warn, &waiting_words(*why, *account)).with(Ink::Warn, &until.unwrap_or_default())
+        }
         CallDoing::Streams { kind, text } => streamed(*kind, text, room),
         CallDoing::AsksModel(model) => asks(model, room),
         CallDoing::CallsTool { tool, args } => {

@@ -1,6 +1,7 @@
-//! Asks a person at the terminal: one question at a time, the oldest first. With a live view the answer is typed in its last
-//! line while other agents continue; with lines, it is read when everything else rests.
+//! Asks a person at the terminal: one question at a time, the oldest first, while other agents continue. With a live view the
+//! answer is typed in its last line; with lines, the question is asked when it is there, and again when everything else rests.
 
+use std::collections::BTreeSet;
 use std::future::pending;
 use std::io::{self, IsTerminal as _};
 
@@ -8,6 +9,7 @@ use anyhow::Result;
 use spinney::Tree;
 use spinney::tree::{OpenQuestion, RequestError};
 use spinney_kernel::primitives::CallId;
+use spinney_kernel::record::Event;
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::approval_answer::approval_answer;
 use tokio::task::JoinHandle;
@@ -21,6 +23,8 @@ use crate::terminal::{Stream, out};
 pub(crate) struct Asking {
     person: Person,
     current: Option<OpenPrompt>,
+    /// Questions that are open, as far as the events tell that were seen.
+    open: BTreeSet<CallId>,
 }
 
 /// How a person is reached.
@@ -70,7 +74,7 @@ impl Asking {
             (true, None) => Person::Lines,
             (true, Some(_)) => Person::View,
         };
-        Self { person, current: None }
+        Self { person, current: None, open: BTreeSet::new() }
     }
 
     pub(crate) fn is_attended(&self) -> bool {
@@ -91,11 +95,45 @@ impl Asking {
         }
     }
 
-    /// Asks the oldest question, when nothing else is running.
+    /// Takes in an event: which questions are open.
+    pub(crate) fn see(&mut self, event: &Event) {
+        match event {
+            Event::QuestionAsked { call, .. } => drop(self.open.insert(*call)),
+            Event::CallEnded { call, .. } => drop(self.open.remove(call)),
+            _ => {}
+        }
+    }
+
+    /// Asks the oldest question by lines, whatever else is running.
+    pub(crate) async fn ask_in_lines(&mut self, tree: &Tree, shown: &mut Shown) -> Result<()> {
+        let Some(oldest) = self.open.first().copied().filter(|_| self.person == Person::Lines) else {
+            return Ok(());
+        };
+        if self.current.as_ref().is_some_and(|asked| asked.question == oldest) {
+            return Ok(());
+        }
+        // A tree that is no longer run is reported by its follower.
+        let snapshot = tree.snapshot().await.ok();
+        let open = snapshot.map(|snapshot| snapshot.questions).unwrap_or_default();
+        match open.iter().find(|open| open.question == oldest) {
+            Some(question) => self.turn_to(question, shown),
+            // It was closed meanwhile, and its event is on the way.
+            None => Ok(()),
+        }
+    }
+
+    /// Shows the oldest question again when nothing else is running, if other lines came after it.
     pub(crate) fn ask_at_rest(&mut self, questions: &[OpenQuestion], shown: &mut Shown) -> Result<()> {
-        match questions.first() {
-            Some(first) if self.person == Person::Lines => self.turn_to(first, shown),
-            Some(_) | None => Ok(()),
+        let Some(first) = questions.first().filter(|_| self.person == Person::Lines) else { return Ok(()) };
+        match &mut self.current {
+            Some(OpenPrompt { question, input: Input::Line { on_line: on_line @ false, .. }, .. })
+                if *question == first.question =>
+            {
+                *on_line = true;
+                out::prompt(&format!("\n{}", prompt_text(first)));
+                Ok(())
+            }
+            Some(_) | None => self.turn_to(first, shown),
         }
     }
 
@@ -147,7 +185,7 @@ impl Asking {
         if self.current.as_ref().is_some_and(|asked| asked.question == question.question) {
             return Ok(());
         }
-        let lines = question_lines::lines(question, ApprovalExtent::Whole, "").join("\n    ");
+        let lines = prompt_text(question);
         match &shown.live {
             Some(_) => out::question_above(&format!("\n{lines}"), Stream::Output)?,
             None => out::prompt(&format!("\n{lines}")),
@@ -255,6 +293,11 @@ impl Asking {
             Err(RequestError::Reply(other)) => Err(other.into()),
         }
     }
+}
+
+/// A question as it is asked. Nothing in it can look like our own output, because further lines are indented.
+fn prompt_text(question: &OpenQuestion) -> String {
+    question_lines::lines(question, ApprovalExtent::Whole, "").join("\n    ")
 }
 
 /// A line of standard input; empty at its end.

@@ -146,3 +146,118 @@ fn without_the_live_view_a_question_is_asked_at_rest() {
     assert_eq!(ended.code, Some(0), "{}", ended.out);
     assert!(ended.out.contains("You said blue"), "{}", ended.out);
 }
+
+/// With `--plain`, a question is asked when it is there, while another agent works: not only when the tree rests.
+#[test]
+fn o13_lines_ask_while_others_run() {
+    let stage = TestFolder::new();
+    let mut terminal = stage.terminal(&["run", &two_ask(&stage), "--plain"], 80, 30);
+    terminal.until("lead/one asks: Which colour?");
+    terminal.send("blue\n");
+    let next = terminal.until("lead/two asks: Which size?");
+    assert!(next.contains("I heard blue") || open(&stage).len() <= 2, "{next}");
+    terminal.send("large\n");
+    terminal.until("I heard large");
+    assert_eq!(open(&stage), []);
+    cancelled(&stage, terminal);
+}
+
+/// O13 (without a terminal): `run` ends with the question only when nothing else can happen.
+#[test]
+fn o13_without_a_terminal_others_finish_before_the_run_ends_with_the_question() {
+    let stage = TestFolder::new();
+    let script = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: asker, id: one, goal: Ask. } }
+      - { tool: spawn_agent, args: { agent: worker, id: two, goal: Work. } }
+  - when: { agent: asker, turn: 1 }
+    call: [ { tool: ask_human, args: { question: Which colour? } } ]
+  - when: { agent: worker }
+    think_ms: 700
+    say: I worked.
+  - say: done
+";
+    stage.file("both.script.yaml", script);
+    let tree = stage.file(
+        "both.yaml",
+        "name: both
+goal: Ask and work.
+budget: { cost_usd: 1 }
+models:
+  fast: { provider: scripted, script: both.script.yaml, price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 } }
+agents:
+  lead: { model: fast, tools: [spawn_agent, ask_human], subagents: [asker, worker] }
+  asker: { model: fast, tools: [ask_human] }
+  worker: { model: fast }
+entry: lead
+",
+    );
+    let ended = stage.spinney(&["run", &tree]);
+    assert_eq!(ended.code, Some(5), "{}", ended.err);
+    let (asked, worked) = (ended.out.find("Which colour?").unwrap(), ended.out.find("I worked.").unwrap());
+    assert!(asked < worked, "{}", ended.out);
+}
+
+/// What a role says about its questions applies to those that say nothing else: the time, and what happens then. A question
+/// that says it itself comes first.
+#[test]
+fn o13_the_policy_of_a_role_applies_to_its_questions() {
+    let script = |more: &str| {
+        format!(
+            "
+rules:
+  - when: {{ turn: 1 }}
+    call: [ {{ tool: ask_human, args: {{ question: Which colour?{more} }} }} ]
+  - say: 'I heard {{{{ last }}}}'
+"
+        )
+    };
+    for (policy, more, code, part) in [
+        ("{ timeout: 1ms, default: blue }", "", 0, "I heard blue"),
+        ("{ timeout: 1ms, on_timeout: fail }", "", 0, "no answer"),
+        ("{ timeout: 1ms, on_timeout: cancel }", "", 4, "cancelled"),
+        ("{ timeout: 1d, default: blue }", ", timeout: 1ms, default: red", 0, "I heard red"),
+    ] {
+        let stage = TestFolder::new();
+        stage.file("policy.script.yaml", &script(more));
+        let tree = stage.file(
+            "policy.yaml",
+            &format!(
+                "name: policy
+goal: Ask.
+budget: {{ cost_usd: 1 }}
+models:
+  fast: {{ provider: scripted, script: policy.script.yaml, price: {{ input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 }} }}
+agents:
+  lead: {{ model: fast, tools: [ask_human], questions: {policy} }}
+"
+            ),
+        );
+        let ran = stage.spinney(&["run", &tree]);
+        assert!(matches!(ran.code, Some(5)) || ran.code == Some(code), "{policy}: {} {}", ran.out, ran.err);
+        let ended = stage.spinney(&["resume"]);
+        assert_eq!(ended.code, Some(code), "{policy}: {} {}", ended.out, ended.err);
+        let events = stage.said(&["events"]);
+        assert!(events.contains(part), "{policy}: {events}");
+    }
+}
+
+/// A policy that says two things is refused with its place.
+#[test]
+fn a_policy_that_contradicts_itself_is_refused() {
+    let stage = TestFolder::new();
+    for (policy, part) in [
+        ("{ on_timeout: default }", "`on_timeout: default` needs `default`"),
+        ("{ on_timeout: cancel, default: x }", "`default` is never used"),
+        ("{ on_timeout: never }", "`fail`, `default` or `cancel`"),
+    ] {
+        let text = format!(
+            "name: x\ngoal: x\nmodels: {{ m: {{ provider: scripted, script: x.script.yaml }} }}\nagents: {{ lead: {{ model: m, questions: {policy} }} }}\n"
+        );
+        stage.file("x.script.yaml", "rules: [{ say: x }]");
+        let ended = stage.spinney(&["check", &stage.file("x.yaml", &text)]);
+        assert!(ended.code == Some(2) && ended.out.contains(part), "{policy}: {} {}", ended.out, ended.err);
+    }
+}

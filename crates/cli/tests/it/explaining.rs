@@ -129,6 +129,7 @@ fn every_option_of_a_program_has_its_value_and_its_source() {
     program  bash  command line
     budget.cost_usd  5  config.toml
     child_budget_usd  –  default
+    max_agents  –  default
     budget.tokens  –  default
     budget.steps  20  spinney.yaml
     budget.timeout  –  default
@@ -136,6 +137,7 @@ fn every_option_of_a_program_has_its_value_and_its_source() {
     on_low  shrink  config.toml
     on_limit  stop  command line
     halt_wait  –  default
+    tell_remaining  no  default
     models  all  default
     price of m  1,2  command line
     price of tiny  0.1,0.2  config.toml

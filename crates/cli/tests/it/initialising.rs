@@ -307,3 +307,37 @@ fn a_name_of_a_template_is_not_taken_for_a_folder() {
     let near = stage.spinney(&["init", "--template", "pannel"]);
     assert_eq!(near.err, "spinney: unknown template `pannel`: did you mean `panel`?\n");
 }
+
+/// `init --from`: what a project says to Claude Code becomes a tree file that passes the check, beside it or elsewhere; what
+/// it could not carry over is said, and nothing is overwritten.
+#[test]
+fn init_writes_a_tree_file_from_what_other_programs_are_told() {
+    let stage = TestFolder::new();
+    let agents = stage.folder().join("project/.claude/agents");
+    fs::create_dir_all(&agents).unwrap();
+    let agent = "---\nname: reviewer\ndescription: Reviews changes\ntools: Read, Grep, Bash, WebSearch\nmodel: haiku\n---\nYou review.\n";
+    fs::write(agents.join("reviewer.md"), agent).unwrap();
+    stage.file("project/CLAUDE.md", "Be kind.\n");
+    stage.file("project/notes.py", "");
+    stage
+        .file("project/.mcp.json", r#"{"mcpServers":{"notes":{"command":"python3","args":["./notes.py"]}}}"#);
+    for path in ["project/tree.yaml", "elsewhere.yaml"] {
+        let ended = stage.spinney(&["init", "--from", "project", path]);
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{}", ended.out);
+        assert!(
+            ended.out.starts_with(&format!("wrote {path}\n1 agent and 1 server of tools")),
+            "{}",
+            ended.out
+        );
+        assert!(ended.out.contains(".claude/agents/reviewer.md:4: tool WebSearch"), "{}", ended.out);
+        let text = fs::read_to_string(stage.folder().join(path)).unwrap();
+        assert!(text.contains("# .claude/agents/reviewer.md:4"), "{text}");
+        let check = stage.spinney(&["check", path, "--json"]);
+        assert_eq!((check.code, &check.result()["ok"]), (Some(0), &json!(true)), "{} {text}", check.out);
+        let again = stage.spinney(&["init", "--from", "project", path]);
+        assert_eq!(again.code, Some(2));
+        assert!(again.err.contains("already exists"), "{}", again.err);
+    }
+    let none = stage.spinney(&["init", "--from", "."]);
+    assert!(none.code == Some(2) && none.err.contains("has nothing to import"), "{}", none.err);
+}

@@ -146,3 +146,61 @@ fn a_command_of_a_program_s_run_lives_as_long_as_it_needs() {
     lines.sort();
     assert_eq!(lines, ["ended [tree] bash completed", "halted [tree] bash halted"]);
 }
+
+/// Two helpers ask, and both are answered.
+const TWO_ASK: &str = "
+rules:
+  - when: { agent: lead, turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: helper, id: one, goal: Ask for one. } }
+      - { tool: spawn_agent, args: { agent: helper, id: two, goal: Ask for two. } }
+  - when: { agent: helper, turn: 1 }
+    call: [ { tool: ask_human, args: { question: Which one? } } ]
+  - say: 'I heard {{ last }}'
+";
+
+/// G19: the command runs once for each time in which the tree waits for a person, however many questions are open then,
+/// and once for its end; each with an id. `--notify` is used in place of the configuration.
+#[test]
+fn g19_the_command_runs_once_per_state() {
+    let stage = TestFolder::new();
+    notify(&stage, "exit 9");
+    let path =
+        stage.file("own.sh", "#!/bin/sh\necho \"$1 $SPINNEY_EVENT $SPINNEY_STATE $SPINNEY_ID\" >> told\n");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    stage.file("two.script.yaml", TWO_ASK);
+    let tree = stage.file(
+        "two.yaml",
+        "name: two
+goal: Ask around.
+budget: { cost_usd: 1 }
+models:
+  fast: { provider: scripted, script: two.script.yaml, price: { input_per_mtok_usd: 0.25, output_per_mtok_usd: 1.25 } }
+agents:
+  lead: { model: fast, tools: [spawn_agent, ask_human], subagents: [helper] }
+  helper: { model: fast, tools: [ask_human] }
+entry: lead
+",
+    );
+    let own = ["--notify", "./own.sh word"];
+    let ended = run(&stage, &[&["run", &tree][..], &own].concat(), 5);
+    assert!(!ended.err.contains("notify"), "{}", ended.err);
+    let ids: Vec<String> = stage
+        .spinney(&["questions", "--json"])
+        .json()
+        .iter()
+        .map(|open| open["question"].to_string())
+        .collect();
+    assert_eq!(ids.len(), 2);
+    for id in &ids {
+        run(&stage, &["answer", "last", id, "blue"], 0);
+    }
+    run(&stage, &[&["resume"][..], &own].concat(), 0);
+    let told = fs::read_to_string(stage.folder().join("user/config/spinney/told")).unwrap();
+    let lines: Vec<Vec<&str>> = told.lines().map(|line| line.split(' ').collect()).collect();
+    let events: Vec<&[&str]> = lines.iter().map(|line| &line[..3]).collect();
+    assert_eq!(events, [["word", "asked", "waiting"], ["word", "ended", "completed"]], "{told}");
+    assert!(lines.iter().all(|line| line[3].contains(':')) && lines[0][3] != lines[1][3], "{told}");
+    let wrong = stage.spinney(&["run", &tree, "--notify", ""]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("the program is missing"), "{}", wrong.err);
+}

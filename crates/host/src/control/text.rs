@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use spinney::bus::Delta;
 use spinney_kernel::port::model::DeltaKind;
-use spinney_kernel::primitives::{CallId, Seq, TreeId};
+use spinney_kernel::primitives::{AgentId, CallId, Seq, TreeId};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -21,14 +21,14 @@ use tokio::time::timeout;
 use super::{ControlReply, ControlRequest, LINE_BYTES_MAX, line};
 use crate::system::socket_address::SocketAddress;
 
-/// Only the end of a text is shown, so no more of a piece is sent.
+/// Longest text of a piece.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
 /// Pieces that wait for a reader; further ones are dropped.
 const WAITING_MAX: usize = 1_024;
 /// How long a process may take to say that text follows. Without that, there is none.
 const SUBSCRIBE_MS_MAX: u64 = 1_000;
 
-/// A piece of what a model or tool streams, or the end of it.
+/// A piece of what a model or tool streams.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StreamedText {
@@ -37,7 +37,11 @@ pub struct StreamedText {
     /// Which attempt of it.
     pub attempt: u32,
     kind: TextKind,
-    /// The end of what was streamed.
+    /// The agent: ids from the root down.
+    pub path: Vec<AgentId>,
+    /// Its byte offset in the text of its kind.
+    pub offset: usize,
+    /// What was streamed.
     pub text: String,
     /// The last event before it.
     pub after: Seq,
@@ -52,21 +56,28 @@ enum TextKind {
 }
 
 impl StreamedText {
-    /// A piece with the end of its text.
-    #[must_use]
-    pub fn from_delta(delta: &Delta) -> Self {
-        let from = delta.text.ceil_char_boundary(delta.text.len().saturating_sub(TEXT_BYTES_MAX));
-        Self {
-            call: delta.call,
-            attempt: delta.attempt,
-            kind: match delta.kind {
-                DeltaKind::Text => TextKind::Text,
-                DeltaKind::Reasoning => TextKind::Reasoning,
-                DeltaKind::Output => TextKind::Output,
-            },
-            text: delta.text[from..].to_owned(),
-            after: delta.after,
-        }
+    /// What was streamed, in pieces of bounded size.
+    pub fn from_delta(delta: &Delta) -> impl Iterator<Item = Self> {
+        let mut rest = delta.text.as_str();
+        let mut offset = delta.offset;
+        std::iter::from_fn(move || {
+            let (text, after) = rest.split_at(rest.floor_char_boundary(TEXT_BYTES_MAX));
+            let piece = (!text.is_empty()).then(|| Self {
+                call: delta.call,
+                attempt: delta.attempt,
+                kind: match delta.kind {
+                    DeltaKind::Text => TextKind::Text,
+                    DeltaKind::Reasoning => TextKind::Reasoning,
+                    DeltaKind::Output => TextKind::Output,
+                },
+                path: delta.origin.path.to_vec(),
+                offset,
+                text: text.to_owned(),
+                after: delta.after,
+            });
+            (rest, offset) = (after, offset + text.len());
+            piece
+        })
     }
 
     /// Whether it is an answer, reasoning or the output of a tool.

@@ -87,6 +87,12 @@ pub struct GivenRunOptions<'a> {
     pub program: &'a [OsString],
     /// The ceiling of each sub-agent, in nano-dollars.
     pub child_cost_nanos: Option<u64>,
+    /// Most agents, the program itself among them.
+    pub agents_max: Option<u32>,
+    /// Whether its agents are told what is left of the budget.
+    pub tells_remaining: bool,
+    /// Tags of a new run: its tree has them, and no run that is continued gets others.
+    pub tags: &'a [(String, String)],
     /// Models that may be called; the same as before if there are none.
     pub models: &'a [String],
     /// Prices of models, beside those before.
@@ -132,6 +138,12 @@ pub struct RunOptions {
     folder: Option<PathBuf>,
     /// The ceiling of each sub-agent, in nano-dollars.
     pub child_cost_nanos: Option<u64>,
+    /// Most agents, the program itself among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents_max: Option<u32>,
+    /// Whether its agents are told what is left of the budget.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tells_remaining: bool,
     /// Models that may be called; all if there are none.
     pub models: Vec<String>,
     /// Prices that the user gave.
@@ -225,6 +237,8 @@ impl Default for RunOptions {
             program: None,
             folder: None,
             child_cost_nanos: None,
+            agents_max: None,
+            tells_remaining: false,
             models: Vec::new(),
             prices: BTreeMap::new(),
             prices_of: Vec::new(),
@@ -251,6 +265,8 @@ impl RunOptions {
             self.folder = Some(below.unwrap_or(here));
         }
         self.child_cost_nanos = given.child_cost_nanos.or(self.child_cost_nanos);
+        self.agents_max = given.agents_max.or(self.agents_max);
+        self.tells_remaining |= given.tells_remaining;
         if !given.models.is_empty() {
             given.models.clone_into(&mut self.models);
         }

@@ -80,7 +80,7 @@ impl PreparedRun {
             program => program.to_vec(),
         };
         let Some((name, args)) = program.split_first() else { return Err(RunOptionsError::NoProgram.into()) };
-        check_secrets(&program, &user)?;
+        check_secrets(&program, given.tags, &user)?;
         let starts = options.starts(&program).iter().map(|line| user.hidden_in(line)).collect();
         let asked = AskedProgram::read(name, args)?;
         if options.boxed.is_some() {
@@ -98,13 +98,21 @@ impl PreparedRun {
     }
 }
 
-/// Refuses secrets in the words of a program: the journal keeps them, and every process of the machine may see them.
-fn check_secrets(program: &[OsString], user: &UserEnvironment) -> Result<(), FoundSecret> {
+/// Refuses secrets in the words of a program and in tags: the journal keeps them, and every process of the machine may see
+/// them.
+fn check_secrets(
+    program: &[OsString],
+    tags: &[(String, String)],
+    user: &UserEnvironment,
+) -> Result<(), FoundSecret> {
     let others = other_keys::in_environment().into_iter();
     let others = others.filter_map(|name| of_environment(&name).map(|value| (name, value)));
     let scan = SecretScan::new(user.named_secrets().chain(others));
     for (number, word) in program.iter().enumerate() {
         scan.check_given(SecretPlace::Argument(number), &word.to_string_lossy())?;
+    }
+    for (name, value) in tags {
+        scan.check_given(SecretPlace::Tag(name.clone()), value)?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use spinney::tree_file::nearest;
 use spinney_drivers::prices::{NoPrice, PriceTable, PricedName, PricedNameError};
 use spinney_kernel::budget::Price;
+use spinney_kernel::primitives::limit;
 
 use crate::user::configuration::read_rates;
 
@@ -34,6 +35,27 @@ pub fn gateway_port(text: &str) -> Result<u16, String> {
     };
     let port = port.parse::<u16>().ok().filter(|port| *port > 0);
     port.ok_or_else(|| "write 127.0.0.1 and a port, such as 127.0.0.1:4100".to_owned())
+}
+
+/// A tag of a tree.
+pub fn tag(name: &str, value: &str) -> Result<(), String> {
+    if name.trim().is_empty() {
+        return Err("the tag has no name: write NAME=VALUE, such as pr=123".to_owned());
+    }
+    let bounds = [("name", name, limit::TAG_NAME_BYTES_MAX), ("value", value, limit::TAG_BYTES_MAX)];
+    match bounds.into_iter().find(|(_, text, most)| text.len() > *most) {
+        Some((what, text, most)) => {
+            Err(format!("the {what} of the tag has {} bytes, more than {most}", text.len()))
+        }
+        None => Ok(()),
+    }
+}
+
+/// How many agents a run may have.
+pub fn agents(text: &str) -> Result<u32, String> {
+    const MOST: u32 = 10_000;
+    let count = text.parse().ok().filter(|count| (1..=MOST).contains(count));
+    count.ok_or_else(|| format!("write a whole number from 1 (the program itself) to {MOST}"))
 }
 
 /// How many calls may run at the same time.

@@ -86,6 +86,7 @@ impl ExplainedProgram<'_> {
         };
         all.add_some("budget.cost_usd", of(Ceiling::Cost, ceilings.cost_nanos));
         all.add_some("child_budget_usd", given(given_options.child_cost_nanos.map(written_usd)));
+        all.add_some("max_agents", given(given_options.agents_max.map(|most| most.to_string())));
         all.add_some("budget.tokens", of(Ceiling::Tokens, ceilings.tokens));
         all.add_some("budget.steps", of(Ceiling::Steps, ceilings.steps));
         all.add_some("budget.timeout", of(Ceiling::Timeout, ceilings.timeout_ms));
@@ -97,6 +98,11 @@ impl ExplainedProgram<'_> {
         let is_given = matches!(given_options.halt_wait, Some(HaltWait::Ms(_)));
         let halt_wait = halt_wait.map(|ms| Sourced::new(written_span(ms), of_given(is_given)));
         all.add_some("halt_wait", halt_wait);
+        let told = if given_options.tells_remaining { "yes" } else { "no" };
+        all.add("tell_remaining", told, of_given(given_options.tells_remaining));
+        for (name, value) in given_options.tags {
+            all.add("tag", format!("{name}={value}"), OptionSource::CommandLine);
+        }
         let models =
             if given_options.models.is_empty() { "all".to_owned() } else { given_options.models.join(", ") };
         all.add("models", models, of_given(!given_options.models.is_empty()));

@@ -84,6 +84,10 @@ impl ExplainedTree<'_> {
             all.add_some(format!("budget.{key}"), most.map(|most| Sourced::new(most.to_string(), file())));
         }
         all.add("on_low", on_low_text(&self.filled.root_budget().on_low.unwrap_or_default()), self.on_low());
+        for (name, value) in self.filled.tags.iter() {
+            let source = if given.tags.contains_key(name) { OptionSource::CommandLine } else { file() };
+            all.add("tag", format!("{name}={value}"), source);
+        }
         for (name, model) in &self.filled.models {
             let answers = match self.source.file.models.get(name) {
                 Some(ModelSource::Provider(source)) if self.source.called.contains(name) => {

@@ -1,6 +1,7 @@
 //! The file of a project, `spinney.yaml`: defaults for what is run in it. A stranger may have written it, so it can only
 //! lower what a run may spend. Where keys go and what is started is for the user's own configuration.
 
+pub mod import;
 pub mod new_files;
 pub mod scenario;
 pub mod template;

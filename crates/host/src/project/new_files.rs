@@ -95,6 +95,12 @@ impl NewFiles {
         Ok(Self { folder: folder.to_owned(), files })
     }
 
+    /// A file alone.
+    pub fn one(file: &Path, bytes: Vec<u8>) -> Self {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        Self { folder: folder.to_owned(), files: vec![(file.to_owned(), bytes)] }
+    }
+
     /// Files by their names in a folder.
     pub fn in_folder(folder: &Path, files: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) -> Self {
         let files = files.into_iter().map(|(name, bytes)| (folder.join(name), bytes)).collect();

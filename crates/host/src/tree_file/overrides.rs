@@ -1,8 +1,10 @@
 //! What is given with a tree file, in place of what it says itself.
 
+use std::sync::Arc;
+
 use spinney::tree_file::{InputError, ModelSource};
 use spinney_kernel::budget::Resource;
-use spinney_kernel::definition::Definition;
+use spinney_kernel::definition::{Definition, Tags};
 
 use super::folders::GivenFolder;
 use super::source::TreeSource;
@@ -20,6 +22,8 @@ pub struct GivenValues {
     pub cost_nanos: Option<u64>,
     /// Folders for the root, beside those in the file.
     pub folders: Vec<GivenFolder>,
+    /// Tags, beside those in the file and in place of those of the same name.
+    pub tags: Tags,
 }
 
 impl GivenValues {
@@ -59,6 +63,9 @@ impl GivenValues {
         }
         if let Some(most) = self.cost_nanos {
             definition.budget.limit = definition.budget.limit.with(Resource::Cost, most);
+        }
+        if !self.tags.is_empty() {
+            Arc::make_mut(&mut definition.tags).extend(self.tags.clone());
         }
     }
 }

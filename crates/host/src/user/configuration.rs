@@ -154,6 +154,18 @@ impl NotifyCommand {
         Ok(Self(words))
     }
 
+    /// Reads a line that a person gave: words between spaces. A relative path is one in the current folder.
+    pub fn from_line(line: &str) -> Result<Self, NotACommand> {
+        let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        if let Some(program) = words.first_mut().filter(|program| program.contains('/'))
+            && let Ok(path) = std::path::absolute(&*program)
+            && let Some(path) = path.to_str()
+        {
+            *program = path.to_owned();
+        }
+        Self::new(words)
+    }
+
     /// The program and its arguments.
     pub fn words(&self) -> &[String] {
         &self.0

@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::{Goal, SharedText};
-use crate::definition::{BudgetKeys, Builtin, Refusal, Share, TimeSpan};
+use crate::definition::{AskTimeout, BudgetKeys, Builtin, QuestionPolicy, Refusal, Share, TimeSpan};
 use crate::primitives::{
     AgentId, Correlation, MessageKind, ModelName, RoleName, TokenCount, ToolName, Topic, ValueName, cut,
     limit,
@@ -172,6 +172,17 @@ pub(crate) enum TimeoutPolicy {
 }
 
 impl AskArgs {
+    /// Takes from the policy of a role what happens if a question does not say it.
+    pub(crate) fn complete(&mut self, policy: &QuestionPolicy) {
+        if self.on_timeout.is_none() && self.default.is_none() {
+            (self.on_timeout, self.default) = match &policy.on_timeout {
+                AskTimeout::Fail => (None, None),
+                AskTimeout::Default(answer) => (Some(TimeoutPolicy::Default), Some(answer.clone())),
+                AskTimeout::Cancel => (Some(TimeoutPolicy::Cancel), None),
+            };
+        }
+    }
+
     /// With a default answer and no explicit policy, the default applies.
     pub(crate) fn on_timeout(&mut self) -> Result<OnTimeout, Refusal> {
         let bad = |reason: &str| Refusal::BadArguments {

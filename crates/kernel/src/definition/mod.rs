@@ -15,6 +15,7 @@ mod literals;
 mod model_provider;
 mod network;
 mod output_schema;
+mod questions;
 mod rate_limit;
 mod refusal;
 mod refusal_rules_6;
@@ -60,6 +61,7 @@ pub use literals::{
 pub use model_provider::ModelProvider;
 pub use network::Network;
 pub use output_schema::{FieldMismatch, Mismatch, MismatchKind, OutputSchema};
+pub use questions::QuestionPolicy;
 pub use rate_limit::RateLimit;
 pub use refusal::Refusal;
 pub(crate) use refusal::{check_said, check_text};

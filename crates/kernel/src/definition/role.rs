@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::BudgetSpec;
 use crate::budget::{Amounts, Resource};
 use crate::definition::{
-    Allow, BoxSpec, Caps, FolderGrants, HostRequests, ModelSpec, Network, OutputSchema, RateLimit, Refusal,
-    Share, WindowSpec, bounded,
+    Allow, BoxSpec, Caps, FolderGrants, HostRequests, ModelSpec, Network, OutputSchema, QuestionPolicy,
+    RateLimit, Refusal, Share, WindowSpec, bounded,
 };
 use crate::primitives::{Body, ByName, FolderPath, ModelName, TokenCount, ToolName, limit};
 
@@ -133,6 +133,9 @@ pub struct Turns {
     /// Default schema of its agents' answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Box<OutputSchema>>,
+    /// What applies to its agents' questions that say nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub questions: Option<Box<QuestionPolicy>>,
 }
 
 impl Default for Turns {
@@ -152,6 +155,7 @@ impl Default for Turns {
             window: None,
             share: Share::Goal,
             output_schema: None,
+            questions: None,
         }
     }
 }
@@ -183,6 +187,7 @@ impl Turns {
         bounded("approvals", self.approvals.len())?;
         self.sandbox.check()?;
         self.output_schema.as_deref().map_or(Ok(()), OutputSchema::check)?;
+        self.questions.as_deref().map_or(Ok(()), QuestionPolicy::check)?;
         self.window.as_ref().map_or(Ok(()), WindowSpec::check)
     }
 }

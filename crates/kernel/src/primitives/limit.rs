@@ -145,6 +145,8 @@ pub const BACKOFF_FIRST_MS: u64 = 500;
 pub const BACKOFF_MAX_MS: u64 = 30_000;
 /// Longest pause a provider may ask for. A longer one is a fault that is not retried.
 pub const RETRY_AFTER_MAX_MS: u64 = 600_000;
+/// Longest usage window of an account that calls wait for: a week and a day.
+pub const USAGE_WINDOW_MAX_MS: u64 = 8 * 24 * 60 * 60 * 1_000;
 /// Most times in a row that a call waits for a provider that is down: half an hour if each wait lasts a minute.
 pub const BREAKER_WAITS_MAX: u32 = 30;
 /// Largest rate of requests or tokens per minute: far above every provider, and sums of it stay small.

@@ -29,8 +29,10 @@ mod unfit;
 use spinney_journal::{ChainHash, Claim, Journal, JournalFault};
 use spinney_kernel::definition::{Refusal, RememberedApproval};
 use spinney_kernel::primitives::{
-    Actor, AgentId, Body, CallId, CheckpointName, Correlation, Enclosure, Seq, TreeId, enclose,
+    Actor, AgentId, Body, CallId, CheckpointName, Correlation, Enclosure, ModelName, Seq, Time, TreeId,
+    enclose,
 };
+use spinney_kernel::rules::report::{Rate, RateKind};
 use spinney_kernel::rules::request::{
     Answer, Cancel, Checkpoint, OtherReply, Pause, Raise, Redirect, Reply, Request, Send, Unpause, Verb,
 };
@@ -47,7 +49,7 @@ pub(crate) use apply::apply;
 pub(crate) use branch::branch;
 pub use branch::{BranchError, BranchOff};
 pub(crate) use fill::NotFilled;
-pub use free_budget::FreeBudget;
+pub use free_budget::{FreeBudget, ScarcestCeiling};
 pub use gather::{Quorum, Replies, ReplyError};
 pub use incoming::IncomingTree;
 pub use output::OutputError;
@@ -126,6 +128,7 @@ pub enum RequestError {
 pub(crate) enum TreeCommand {
     Request { by: Actor, request: Enclosing, answer: oneshot::Sender<Result<Reply, Refusal>> },
     TreeSnapshot(oneshot::Sender<TreeSnapshot>),
+    Limit(Rate),
     FreeBudget { agent: AgentId, answer: oneshot::Sender<Option<FreeBudget>> },
 }
 
@@ -302,6 +305,14 @@ impl Tree {
             Some(snapshot) => Ok(TreeSnapshot::clone(&snapshot)),
             None => Err(self.gone()),
         }
+    }
+
+    /// Lets calls of a model wait until a moment, because its provider takes none of this account until then. A moment that
+    /// has passed lifts that. A tree that no longer runs takes nothing.
+    pub async fn limit_model(&self, model: &ModelName, until: Time) {
+        let rate = Rate { model: model.clone(), until, cause: RateKind::Window };
+        // A tree that has ended has no calls.
+        let _ = self.requests.send(TreeCommand::Limit(rate)).await;
     }
 
     /// What an agent can use now; `None` if the agent has ended or the tree no longer runs. Other calls may take it at any

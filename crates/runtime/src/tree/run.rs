@@ -383,6 +383,7 @@ impl Run {
                 let decided = self.requested(by, request);
                 self.gate.hold(self.live.world.seq(), Held::Answer(answer, decided));
             }
+            TreeCommand::Limit(rate) => self.report(Report::Rate(rate), Vec::new()),
             // The answer is only a hint, so it does not wait for durability. The caller may have dropped the receiver.
             TreeCommand::FreeBudget { agent, answer } => {
                 let _gone = answer.send(FreeBudget::at(&self.live.world, &agent));

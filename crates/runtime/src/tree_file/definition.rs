@@ -8,9 +8,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use spinney_kernel::budget::{AMOUNT_MAX, Price};
 use spinney_kernel::definition::{
-    Allow, Approval, BudgetKeys, BudgetSpec, Caps, Count, Definition, FieldMismatch, HostRequests, ModelSpec,
-    Network, OnLost, OnLow, OutputLimits, OutputSchema, RateLimit, Recursion, Repeats, Role, Share,
-    SharedAccess, SpanOrOff, Tags, TimeSpan, TokenCounter, TreeLimits, Turns, ValueAccess, WindowSpec,
+    Allow, Approval, AskTimeout, BudgetKeys, BudgetSpec, Caps, Count, Definition, FieldMismatch,
+    HostRequests, ModelSpec, Network, OnLost, OnLow, OutputLimits, OutputSchema, QuestionPolicy, RateLimit,
+    Recursion, Repeats, Role, Share, SharedAccess, SpanOrOff, Tags, TimeSpan, TokenCounter, TreeLimits,
+    Turns, ValueAccess, WindowSpec,
 };
 use spinney_kernel::primitives::{
     AgentId, Body, ByName, HostRule, ModelName, RESERVED_IDS, RoleName, ToolName, ValuePattern, limit,
@@ -19,8 +20,8 @@ use spinney_kernel::primitives::{
 use super::error::{FileError, TextPosition};
 use super::inputs::InputSpecs;
 use super::keys::{
-    AgentKeys, AgentLimitKeys, ModelKeys, RateKeys, Switch, TreeKeys, TreeLimitKeys, ValueAccessKeys,
-    WindowKeys, WrittenPrice,
+    AgentKeys, AgentLimitKeys, ModelKeys, QuestionKeys, RateKeys, Switch, TreeKeys, TreeLimitKeys,
+    Unanswered, ValueAccessKeys, WindowKeys, WrittenPrice,
 };
 use super::node::{Kind, Node, Step};
 use super::recover::{self, Lost};
@@ -357,9 +358,36 @@ impl Reader<'_> {
                 share: self.noted(self.share(&at("share"), keys.share)),
                 output_schema: self
                     .noted(self.output_schema(&at("output_schema"), keys.output_schema.as_ref())),
+                questions: keys
+                    .questions
+                    .as_ref()
+                    .map(|keys| Box::new(self.questions(&at("questions"), keys))),
                 ..default
             }),
         }
+    }
+
+    /// What applies to questions that say nothing else.
+    fn questions(&self, path: Path<'_>, keys: &QuestionKeys) -> QuestionPolicy {
+        let at: Vec<Step<'_>> = path.iter().copied().chain([Step::Key("default")]).collect();
+        let default = keys.default.clone();
+        self.noted(self.short(&at, default.as_deref().unwrap_or_default(), limit::TEXT_BYTES_MAX));
+        let on_timeout = match (keys.on_timeout, default) {
+            (None | Some(Unanswered::Default), Some(answer)) => AskTimeout::Default(answer),
+            (None | Some(Unanswered::Fail), None) => AskTimeout::Fail,
+            (Some(Unanswered::Cancel), None) => AskTimeout::Cancel,
+            (Some(Unanswered::Default), None) => {
+                let error = self.wrong(path, "`on_timeout: default` needs `default`");
+                self.note(error.with_help("write the answer that counts then"));
+                AskTimeout::Fail
+            }
+            (Some(Unanswered::Fail | Unanswered::Cancel), Some(_)) => {
+                let error = self.wrong(&at, "`default` is never used");
+                self.note(error.with_help("write `on_timeout: default`, or leave it out"));
+                AskTimeout::Fail
+            }
+        };
+        QuestionPolicy { timeout_ms: keys.timeout.map(TimeSpan::ms), on_timeout }
     }
 
     /// The tools that need approval; and whether it may ask for hosts, which is among them in a file.

@@ -282,6 +282,23 @@ pub(super) struct AgentKeys {
     #[serde(default)]
     pub(super) network: Vec<HostRule>,
     pub(super) working_copy: Option<String>,
+    pub(super) questions: Option<QuestionKeys>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "what applies to questions")]
+pub(super) struct QuestionKeys {
+    pub(super) timeout: Option<TimeSpan>,
+    pub(super) on_timeout: Option<Unanswered>,
+    pub(super) default: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case", expecting = "`fail`, `default` or `cancel`")]
+pub(super) enum Unanswered {
+    Fail,
+    Default,
+    Cancel,
 }
 
 #[derive(Deserialize)]

@@ -47,6 +47,8 @@ impl ExecRun {
                 ..ModelRules::default()
             },
             child_cost_nanos: None,
+            agents_max: None,
+            tells_remaining: false,
             on_limit: OnLimit::Wait(Duration::from_secs(600)),
             bodies: Bodies::Kept,
             waiting: WaitTimes::default(),

@@ -56,8 +56,10 @@ impl WatchedText {
             };
             match seen {
                 Some(Ok(WatchItem::Delta(delta))) => {
-                    let line = line::encode(&StreamedText::from_delta(&delta))?;
-                    timeout(Duration::from_millis(EXCHANGE_MS_MAX), to.write_all(&line)).await??;
+                    for text in StreamedText::from_delta(&delta) {
+                        let line = line::encode(&text)?;
+                        timeout(Duration::from_millis(EXCHANGE_MS_MAX), to.write_all(&line)).await??;
+                    }
                 }
                 Some(Ok(WatchItem::Event(_) | WatchItem::Missed(_))) => {}
                 Some(Err(_)) | None => return Ok(()),

@@ -47,6 +47,8 @@ pub fn gateway_settings(
             prices_of: options.prices_of.clone(),
         },
         child_cost_nanos: options.child_cost_nanos,
+        agents_max: options.agents_max,
+        tells_remaining: options.tells_remaining,
         on_limit: on_limit(options),
         bodies: if options.no_bodies { Bodies::Dropped } else { Bodies::Kept },
         waiting: WaitTimes::default(),

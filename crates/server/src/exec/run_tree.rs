@@ -21,7 +21,7 @@ use spinney_host::trust::foreign_home::{self, OldTree, OldTreeTrust};
 use spinney_host::trust::{TrustError, tree_marks};
 use spinney_host::user::low_policy::LowPolicy;
 use spinney_journal::{Head, JournalFault};
-use spinney_kernel::definition::Refusal;
+use spinney_kernel::definition::{Refusal, Tags};
 use spinney_kernel::primitives::{
     Actor, BlobHash, IdError, Seq, SourceFiles, SourceName, TraceParent, TreeId,
 };
@@ -95,6 +95,8 @@ pub struct StartRun<'a> {
     pub ceilings: ExecCeilings,
     /// Most calls at the same time.
     pub parallel: Option<u32>,
+    /// The user's own labels.
+    pub tags: Tags,
     /// The trace that its caller belongs to.
     pub trace: Option<TraceParent>,
 }
@@ -120,7 +122,7 @@ impl RunTree {
     /// # Errors
     /// If its home cannot be made or written.
     pub async fn start(run: StartRun<'_>) -> Result<Self, RunTreeError> {
-        let StartRun { home, program, options, user, ceilings, parallel, trace } = run;
+        let StartRun { home, program, options, user, ceilings, parallel, tags, trace } = run;
         let tree = Rng::fresh().tree_id(SystemClock::new().now_ms());
         let JournalToStart { folder: path, journal } = side_journals::make(home, tree).await?;
         let (opened, pending_calls) = open(journal);
@@ -132,6 +134,7 @@ impl RunTree {
             timeout_ms: most(ceilings.timeout_ms),
             parallel,
             on_low: ceilings.on_low.value.on_low(),
+            tags,
         };
         let source = options.source_file();
         tree_marks::starting(&path, tree, &BlobHash::digest(&source.1), &AllowedHosts::default());

@@ -13,6 +13,7 @@ use spinney_kernel::definition::{BudgetSpec, Refusal};
 use spinney_kernel::primitives::{Actor, AgentId, Body, RoleName};
 use spinney_kernel::rules::request::{Collect, Finish, Spawn};
 use spinney_kernel::world::AgentStatus;
+use spinney_view::wording::counted;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -30,8 +31,17 @@ const WIRE_AGENTS_MAX: usize = AGENTS_MAX as usize + WITHOUT_ACCOUNT_MAX;
 pub(super) struct Agents {
     root: AgentId,
     role: RoleName,
-    child_cost_nanos: Option<u64>,
+    terms: AgentTerms,
     table: Mutex<AgentTable>,
+}
+
+/// What a person decides about the agents of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AgentTerms {
+    /// The cost ceiling of each agent below the root; what is left if absent.
+    pub(super) cost_nanos: Option<u64>,
+    /// Most agents of the run, the root among them, ended ones as well.
+    pub(super) agents_max: Option<u32>,
 }
 
 #[derive(Default)]
@@ -76,16 +86,12 @@ pub(super) struct Payer {
 
 impl Agents {
     /// The agents of a tree, which an earlier process may have begun.
-    pub(super) fn new(
-        snapshot: &TreeSnapshot,
-        role: RoleName,
-        child_cost_nanos: Option<u64>,
-    ) -> Option<Self> {
+    pub(super) fn new(snapshot: &TreeSnapshot, role: RoleName, terms: AgentTerms) -> Option<Self> {
         let root = snapshot.agents.iter().find(|agent| agent.parent.is_none())?.agent.clone();
         let life = |status| if status_is_over(status) { Life::Ended } else { Life::Unnamed };
         let taken = snapshot.agents.iter().map(|agent| (agent.agent.clone(), life(&agent.status))).collect();
         let table = Mutex::new(AgentTable { by_wire: BTreeMap::new(), taken });
-        Some(Self { root, role, child_cost_nanos, table })
+        Some(Self { root, role, terms, table })
     }
 
     /// The agent of the tree that a request belongs to; it is spawned if it is new.
@@ -152,7 +158,8 @@ impl Agents {
             table.taken.insert(id.clone(), Life::Named);
             return Ok((id, true));
         }
-        let limit = match self.child_cost_nanos {
+        self.check_room(table, wire)?;
+        let limit = match self.terms.cost_nanos {
             Some(nanos) => Ceilings::NONE.with(Resource::Cost, nanos),
             None => Ceilings::NONE,
         };
@@ -183,6 +190,24 @@ impl Agents {
                 Refusal::DepthLimit { .. } | Refusal::AgentsLimit { .. } | Refusal::ChildrenLimit { .. },
             )) => Ok((above.clone(), false)),
             Err(error) => Err(GatewayError::new(GatewayErrorKind::Ended, error.to_string())),
+        }
+    }
+}
+
+impl Agents {
+    /// Refuses an agent beyond the most that the user allows. What refuses it is a text that its program shows: the agent
+    /// that wanted help reads it and can continue without.
+    fn check_room(&self, table: &AgentTable, wire: &WireAgent) -> Result<(), GatewayError> {
+        match self.terms.agents_max {
+            Some(most) if table.taken.len() >= most as usize => {
+                let message = format!(
+                    "spinney: this run may have {}, and agent {} would be one more: continue without it",
+                    counted(u64::from(most), "agent"),
+                    wire.agent
+                );
+                Err(GatewayError::new(GatewayErrorKind::Refused, message))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 }
@@ -268,7 +293,8 @@ mod tests {
             let definition = exec_definition("program", "program", &ExecBudget::default()).unwrap();
             let tree = home.start(definition).await.unwrap();
             let agents =
-                Agents::new(&tree.snapshot().await.unwrap(), "agent".parse().unwrap(), None).unwrap();
+                Agents::new(&tree.snapshot().await.unwrap(), "agent".parse().unwrap(), AgentTerms::default())
+                    .unwrap();
             Self { _home: home, tree, agents }
         }
 
@@ -359,7 +385,7 @@ mod tests {
         let program = Program::start().await;
         let first = program.calls("a", None).await;
         let snapshot = program.tree.snapshot().await.unwrap();
-        let agents = Agents::new(&snapshot, "agent".parse().unwrap(), None).unwrap();
+        let agents = Agents::new(&snapshot, "agent".parse().unwrap(), AgentTerms::default()).unwrap();
         let resumed = Program { agents, ..program };
         advance(SILENT).await;
         resumed.agents.collect(&resumed.tree, SILENT).await;

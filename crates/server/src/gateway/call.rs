@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, StatusCode};
 use spinney::clock::{Clock as _, SystemClock};
 use spinney::tree::RequestError;
 use spinney_drivers::http::BodyEnd;
@@ -32,12 +32,13 @@ use super::pending_calls::{CallReport, CallStatus, Permit};
 use super::request_body::RequestBody;
 use super::retries::RetryKey;
 use super::run::Run;
-use super::settings::Bodies;
+use super::settings::{Bodies, OnLimit};
+use super::told_budget;
 use super::upstream::{UpstreamFault, UpstreamResponse};
 use super::wait::{Waited, WaitingCall};
 use super::wire::{
-    AgentProgram, CallRequest, CallUpstream, Caller, GatewayError, GatewayErrorKind, ProviderApi, ping,
-    stream_error,
+    AgentProgram, CallRequest, CallUpstream, Caller, GatewayError, GatewayErrorKind, ProviderApi,
+    REFUSAL_BYTES_MAX, TOLD_LINE_TOKENS_MAX, ping, stream_error, usage_window,
 };
 
 /// The output cap of a request that names none.
@@ -68,7 +69,16 @@ pub(super) struct OutsideRequest {
 /// A call that the tree knows.
 struct HeldCall {
     call: CallId,
+    model: ModelName,
     why: Option<WaitReason>,
+    input: InputBound,
+}
+
+/// A call that may be sent.
+#[derive(Clone, Copy)]
+struct SentCall<'c> {
+    call: CallId,
+    model: &'c ModelName,
     input: InputBound,
 }
 
@@ -110,7 +120,7 @@ impl OutsideRequest {
         retry: &RetryKey,
         client: Client,
     ) -> Option<Client> {
-        let HeldCall { call, why, input } = match self.hold(run, agent).await {
+        let HeldCall { call, model, why, input } = match self.hold(run, agent).await {
             Ok(held) => held,
             Err(error) => {
                 self.refuse(run, &error, client).await;
@@ -124,7 +134,8 @@ impl OutsideRequest {
         let mut next = None;
         match waiting.wait(expected, client).await {
             Waited::Permit(permit, client) => {
-                self.send(run, agent, call, input, permit, client).await;
+                let sent = SentCall { call, model: &model, input };
+                next = self.send(run, agent, sent, permit, client).await;
                 // A run that ends before its tree has booked the call would book the whole hold.
                 let is_booked = |status: &CallStatus| matches!(status, CallStatus::Ended(_));
                 let booked = async {
@@ -161,7 +172,10 @@ impl OutsideRequest {
             }
         };
         let output_cap = self.call.output_cap(OUTPUT_CAP);
-        let input = self.input_bound(run, agent, &name, context, output_cap).await?;
+        let mut input = self.input_bound(run, agent, &name, context, output_cap).await?;
+        if run.settings.tells_remaining {
+            input.tokens = input.tokens.saturating_add(TOLD_LINE_TOKENS_MAX);
+        }
         let (request, bytes) = match run.settings.bodies {
             Bodies::Kept => {
                 let (body, secrets) = (self.body.bytes.clone(), run.kept_secrets.clone());
@@ -171,13 +185,21 @@ impl OutsideRequest {
         };
         let (output_cap_min, writes) = (self.call.output_cap_min(), self.call.writes());
         let input_tokens = input.tokens;
-        let effect =
-            HoldFor::Outside { model: name, input_tokens, output_cap, output_cap_min, writes, request };
+        let effect = HoldFor::Outside {
+            model: name.clone(),
+            input_tokens,
+            output_cap,
+            output_cap_min,
+            writes,
+            request,
+        };
         let hold = Hold { agent: agent.clone(), effect };
         match run.tree.request_with(Actor::GATEWAY, hold, bytes).await {
-            Ok(HoldReply::Started { call }) => Ok(self.held(run, HeldCall { call, why: None, input })),
+            Ok(HoldReply::Started { call }) => {
+                Ok(self.held(run, HeldCall { call, model: name, why: None, input }))
+            }
             Ok(HoldReply::Waiting { call, why }) => {
-                Ok(self.held(run, HeldCall { call, why: Some(why), input }))
+                Ok(self.held(run, HeldCall { call, model: name, why: Some(why), input }))
             }
             Ok(HoldReply::Refused { call, refusal }) => {
                 run.pending_calls.leave(call);
@@ -265,31 +287,38 @@ impl OutsideRequest {
         budget.waiting == 0 && (fits(output_cap, 1) || (budget.shrinks && fits(0, SMALL_INPUT_DIVISOR)))
     }
 
-    /// Sends the call, passes the response on, and reports its end to the tree.
+    /// Sends the call, passes the response on, and reports its end to the tree. Returns the program if the call is to be
+    /// asked for again, because a usage window was used up.
     async fn send(
         &self,
         run: &Run,
         agent: &AgentId,
-        call: CallId,
-        input: InputBound,
+        SentCall { call, model, input }: SentCall<'_>,
         permit: Permit,
         mut client: Client,
-    ) {
+    ) -> Option<Client> {
         let Permit { output_cap, mut end } = permit;
         let asked = self.call.output_cap(OUTPUT_CAP);
         if output_cap < asked && run.capped.fetch_add(1, Ordering::Relaxed) == 0 {
             (run.on_notice)(Notice::Capped { agent: agent.clone(), asked, granted: output_cap });
         }
-        let body = match self.call.body(output_cap) {
+        let told = self.told(run, agent).await;
+        let body = match told {
+            Some(line) => self.call.body_telling(output_cap, &line),
+            None => self.call.body(output_cap),
+        };
+        let body = match body {
             Ok(body) => body,
             Err(small) => {
                 let error = GatewayError::new(GatewayErrorKind::Ceiling, format!("spinney: {small}"));
                 report(end, Err(unsent(&small.to_string())));
-                return self.refuse(run, &error, client).await;
+                self.refuse(run, &error, client).await;
+                return None;
             }
         };
         if !run.pending_calls.sent(call, &end) {
-            return self.refuse(run, &run.over(), client).await;
+            self.refuse(run, &run.over(), client).await;
+            return None;
         }
         let api = self.call.format().api();
         let sending = run.upstream.send(api, Method::POST, &self.url, self.headers.clone(), body);
@@ -299,18 +328,29 @@ impl OutsideRequest {
             sent = sending => Some(sent),
             () = self.ping(run, &client) => None,
         };
-        let Some(sent) = sent else { return self.refuse(run, &run.over(), client).await };
+        let Some(sent) = sent else {
+            self.refuse(run, &run.over(), client).await;
+            return None;
+        };
         match sent {
             Err(fault) => {
                 let error = fault.error();
                 report(end, Err(fault.missed()));
                 self.refuse(run, &error, client).await;
             }
-            Ok(response) => {
+            Ok(mut response) => {
+                if let Some(until) = self.used_up_until(run, &mut response).await {
+                    // Before the call ends: nothing of this model starts in between.
+                    run.tree.limit_model(model, until).await;
+                    (run.on_notice)(Notice::UsageWindow { model: model.clone(), until });
+                    report(end, Err(used_up()));
+                    return Some(client);
+                }
                 let ended = self.pass_on(run, response, &mut client, &mut end).await;
                 let Some((result, how)) = ended else {
                     // The tree has ended the call; its program learns it.
-                    return self.refuse(run, &run.over(), client).await;
+                    self.refuse(run, &run.over(), client).await;
+                    return None;
                 };
                 if let Ok(answer) = &result {
                     self.check_count(run, input, &answer.used);
@@ -329,6 +369,27 @@ impl OutsideRequest {
                 }
             }
         }
+        None
+    }
+
+    /// Until when the provider takes no calls of this account, if it refused this one for that and calls may wait.
+    async fn used_up_until(&self, run: &Run, response: &mut UpstreamResponse) -> Option<Time> {
+        let (status, may_wait) = (response.status(), matches!(run.settings.on_limit, OnLimit::Wait(_)));
+        if status != StatusCode::TOO_MANY_REQUESTS || !may_wait {
+            return None;
+        }
+        let body = response.read_ahead(REFUSAL_BYTES_MAX).await;
+        let now = Time(SystemClock::new().now_ms());
+        let least = run.settings.waiting.window_min.as_millis();
+        usage_window(status, response.headers(), &body, now, u64::try_from(least).unwrap_or(u64::MAX))
+    }
+
+    /// What its agent is told of the budget, if the user wants that and there is a ceiling.
+    async fn told(&self, run: &Run, agent: &AgentId) -> Option<String> {
+        if !run.settings.tells_remaining {
+            return None;
+        }
+        Some(told_budget::told(&run.tree.free_budget(agent).await?.scarcest?))
     }
 
     /// A counter that returned too low a count once is not used again for that model.
@@ -527,6 +588,12 @@ pub(super) async fn pass(
 /// Tells the tree how a call ended. If the tree has already ended it, the report is ignored.
 fn report(end: oneshot::Sender<CallReport>, result: CallReport) {
     let _ = end.send(result);
+}
+
+/// The provider refused the call, so nothing was used.
+fn used_up() -> AttemptError {
+    let message = "a usage window of the account is used up".to_owned();
+    AttemptError { fault: Fault { message, ..Fault::new(FaultKind::RateLimit) }, used: Used::NOTHING }
 }
 
 fn unsent(message: &str) -> AttemptError {

@@ -1,12 +1,13 @@
 //! The tree of a run: a root for the program itself and a role for the agents that its requests name. None takes turns.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
 pub(super) use spinney_host::exec::run_definition::AGENT;
 use spinney_host::exec::run_definition::{MAIN, NO_MODEL};
 use spinney_kernel::budget::{Ceilings, Price, Resource};
 use spinney_kernel::definition::{
-    Allow, BudgetSpec, Caps, Definition, HostRequests, ModelSpec, Network, OnLow, Recursion, Role,
+    Allow, BudgetSpec, Caps, Definition, HostRequests, ModelSpec, Network, OnLow, Recursion, Role, Tags,
     TreeLimits, WrapUp,
 };
 use spinney_kernel::primitives::{IdError, ModelName, RoleName};
@@ -15,7 +16,7 @@ use spinney_kernel::primitives::{IdError, ModelName, RoleName};
 pub(super) const AGENTS_MAX: u32 = 10_000;
 const DEPTH_MAX: u32 = 16;
 
-/// The ceilings of a run.
+/// The ceilings of a run, and its tags.
 #[derive(Clone, Debug, Default)]
 pub struct ExecBudget {
     pub cost_nanos: Option<u64>,
@@ -26,6 +27,8 @@ pub struct ExecBudget {
     /// Model calls at the same time.
     pub parallel: Option<u32>,
     pub on_low: OnLow,
+    /// The user's own labels.
+    pub tags: Tags,
 }
 
 /// The definition of a run. `goal` says what was started.
@@ -80,6 +83,7 @@ pub fn exec_definition(name: &str, goal: &str, budget: &ExecBudget) -> Result<De
         parallel_max: budget.parallel.unwrap_or(AGENTS_MAX),
         ..TreeLimits::default()
     };
+    definition.tags = Arc::new(budget.tags.clone());
     Ok(definition)
 }
 

@@ -26,6 +26,7 @@ mod retries;
 mod run;
 mod running_gateway;
 mod settings;
+mod told_budget;
 mod unauthenticated;
 mod upstream;
 mod wait;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use spinney_drivers::wire::RequestName;
 use spinney_kernel::budget::Shortfall;
-use spinney_kernel::primitives::AgentId;
+use spinney_kernel::primitives::{AgentId, ModelName, Time};
 use spinney_kernel::record::AccountShortfall;
 use spinney_kernel::world::Halt;
 
@@ -33,6 +33,8 @@ pub enum Notice {
     Unpriced { error: GatewayError },
     /// A request has another key than the run's. Sent once per run.
     OtherKey { error: GatewayError },
+    /// A usage window of the account is used up: calls of this model wait until it ends.
+    UsageWindow { model: ModelName, until: Time },
     /// The server sent something that is not an API response. The call cost nothing. Sent once per run.
     OtherAnswer { message: String },
     /// A name whose cost has no bound passes because the user allowed it. Sent once per name.

@@ -19,7 +19,7 @@ use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::agents::Agents;
+use super::agents::{AgentTerms, Agents};
 use super::counter::Counter;
 use super::definition::AGENT;
 use super::events::Follower;
@@ -125,8 +125,8 @@ impl Gateway {
     ) -> Result<Self, GatewayStartError> {
         let snapshot = tree.snapshot().await.map_err(GatewayStartError::Tree)?;
         let role = AGENT.parse().map_err(GatewayStartError::Name)?;
-        let agents =
-            Agents::new(&snapshot, role, settings.child_cost_nanos).ok_or(GatewayStartError::NoRoot)?;
+        let terms = AgentTerms { cost_nanos: settings.child_cost_nanos, agents_max: settings.agents_max };
+        let agents = Agents::new(&snapshot, role, terms).ok_or(GatewayStartError::NoRoot)?;
         let table = PriceTable::embedded().map_err(GatewayStartError::Prices)?;
         let models = Arc::new(Models::new(settings.models.clone(), table));
         let upstream = Upstream::new(settings.anthropic.clone(), settings.open_ai.clone(), settings.upstream)

@@ -17,6 +17,10 @@ pub struct GatewaySettings {
     pub models: ModelRules,
     /// The cost ceiling of each agent below the root; what is left if absent.
     pub child_cost_nanos: Option<u64>,
+    /// Most agents of the run, the program itself among them. The first call of one more is refused.
+    pub agents_max: Option<u32>,
+    /// Whether a line at the end of each system prompt says how much of the budget is left.
+    pub tells_remaining: bool,
     /// What happens to a call that does not fit under a ceiling.
     pub on_limit: OnLimit,
     pub bodies: Bodies,
@@ -57,6 +61,8 @@ pub struct WaitTimes {
     pub ping: Duration,
     /// How long a call stays in line whose program closed its connection, for the program's own retry.
     pub retry: Duration,
+    /// The shortest usage window of an account that calls wait for; a shorter pause is left to the program.
+    pub window_min: Duration,
     /// How long an agent may make no call before it is ended.
     pub silent: Duration,
 }
@@ -67,6 +73,7 @@ impl Default for WaitTimes {
             withheld: Duration::from_secs(30),
             ping: Duration::from_secs(10),
             retry: Duration::from_secs(60),
+            window_min: Duration::from_secs(60),
             silent: Duration::from_secs(30 * 60),
         }
     }

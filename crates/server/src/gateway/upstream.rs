@@ -91,6 +91,8 @@ pub(super) struct UpstreamResponse {
     timer: Pin<Box<Sleep>>,
     /// What came after the pieces that were returned: the end of the body, or a fault.
     next: Option<Result<Option<Bytes>, UpstreamFault>>,
+    /// What was read before anything was passed on.
+    ahead: Bytes,
 }
 
 /// Why a response did not arrive, or only in part.
@@ -220,7 +222,7 @@ impl UpstreamResponse {
     fn new(response: reqwest::Response, idle: Duration, end: Instant) -> Self {
         let last_piece = instant();
         let timer = Box::pin(sleep_until(end.min(last_piece + idle)));
-        Self { response, idle, end, last_piece, timer, next: None }
+        Self { response, idle, end, last_piece, timer, next: None, ahead: Bytes::new() }
     }
 
     pub(super) fn status(&self) -> StatusCode {
@@ -234,6 +236,9 @@ impl UpstreamResponse {
     /// The next piece of the body, with what arrives while other tasks run: a program gets all of it in one write.
     /// `None` at the end of the body.
     pub(super) async fn pieces(&mut self) -> Result<Option<Bytes>, UpstreamFault> {
+        if !self.ahead.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.ahead)));
+        }
         if let Some(next) = self.next.take() {
             return next;
         }
@@ -257,6 +262,19 @@ impl UpstreamResponse {
             }
         }
         Ok(Some(if more.is_empty() { first } else { more.freeze() }))
+    }
+
+    /// The beginning of the body, which [`pieces`](Self::pieces) returns again.
+    pub(super) async fn read_ahead(&mut self, bytes_max: usize) -> Bytes {
+        let mut ahead = BytesMut::new();
+        while ahead.len() < bytes_max && self.next.is_none() {
+            match self.piece().await {
+                Ok(Some(piece)) => ahead.extend_from_slice(&piece),
+                end => self.next = Some(end),
+            }
+        }
+        self.ahead = ahead.freeze();
+        self.ahead.clone()
     }
 
     /// A piece that has already arrived.

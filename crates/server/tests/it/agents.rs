@@ -1,13 +1,16 @@
 //! The tree from the wire: each agent that a program names has its own account.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use spinney::{Journal, MemoryJournal, Shutdown};
 use spinney_kernel::budget::Resource;
 use spinney_kernel::primitives::{Actor, Seq};
-use spinney_kernel::record::Event;
+use spinney_kernel::record::{Event, Work};
 use spinney_kernel::rules::InputKind;
-use spinney_server::gateway::Notice;
+use spinney_server::gateway::wire::TOLD_LINE_TOKENS_MAX;
+use spinney_server::gateway::{GatewaySettings, Notice};
 use tokio::time::sleep;
 
 use crate::provider::{Format, Provider};
@@ -128,6 +131,77 @@ async fn the_ceiling_of_a_sub_agent_halts_the_run_until_that_agent_is_raised() {
     let child = snapshot.halted.unwrap().account;
     run.raise(child.as_str(), 100).await;
     assert_eq!(call.await.unwrap().unwrap().status(), StatusCode::OK);
+}
+
+/// G10 (most agents): the first call of one agent too many is refused with a text that its program shows; nothing is
+/// spawned or sent for it, and the others continue. A resumed run counts the agents that ended as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn g10_the_first_call_of_one_agent_too_many_is_refused_with_a_text() {
+    let provider = Provider::spending_all().await;
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::new());
+    let limited = || GatewaySettings { agents_max: Some(3), ..settings(&provider) };
+    let run = TestRun::start_in(Arc::clone(&journal), limited(), &budget(10_000)).await;
+    for agent in [None, Some("a"), Some("b"), Some("a")] {
+        assert_eq!(claude(&run, agent, None, 1).await, StatusCode::OK);
+    }
+    let format = Format::Messages;
+    let post = |run: &TestRun, agent: &str| {
+        let post = run.post(format, &format.request(1, "work", false)).header("user-agent", "claude-cli/2.1");
+        post.header("x-claude-code-session-id", "s-1").header("x-claude-code-agent-id", agent)
+    };
+    let sent = provider.got.lock().unwrap().len();
+    for refused in ["c", "d", "c"] {
+        let response = post(&run, refused).send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+        let body: serde_json::Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+        let text = body["error"]["message"].as_str().unwrap();
+        assert_eq!(
+            text,
+            format!(
+                "spinney: this run may have 3 agents, and agent {refused} would be one more: continue without it"
+            )
+        );
+    }
+    assert_eq!(provider.got.lock().unwrap().len(), sent, "nothing was sent");
+    assert_eq!(run.snapshot().await.agents.len(), 3);
+    assert_eq!(claude(&run, Some("b"), None, 1).await, StatusCode::OK);
+    run.gateway.close(sleep(Duration::from_secs(10))).await;
+    run.home.shutdown(Shutdown::Stop).await;
+    let resumed = TestRun::resume_in(journal, limited()).await;
+    assert_eq!(claude(&resumed, Some("a"), None, 1).await, StatusCode::OK);
+    assert_eq!(claude(&resumed, Some("e"), None, 1).await, StatusCode::BAD_REQUEST);
+}
+
+/// `--tell-remaining`: each call has a line at the end of its system prompt, for the scarcest ceiling above its agent. Its
+/// tokens are held.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_is_told_what_is_left_of_its_own_ceiling() {
+    let provider = Provider::spending_all().await;
+    let settings =
+        GatewaySettings { tells_remaining: true, child_cost_nanos: Some(100 * TOKEN), ..settings(&provider) };
+    let run = TestRun::start_with(settings, &budget(10_000)).await;
+    assert_eq!(claude(&run, None, None, 10).await, StatusCode::OK);
+    for _ in 0..2 {
+        assert_eq!(claude(&run, Some("a"), None, 45).await, StatusCode::OK);
+    }
+    assert_eq!(claude(&run, Some("a"), None, 1).await, StatusCode::OK);
+    let got = provider.got.lock().unwrap().clone();
+    let told: Vec<String> =
+        got.iter().map(|got| got.json()["system"].as_str().unwrap_or_default().to_owned()).collect();
+    assert_eq!(
+        told,
+        [
+            "Budget: more than 75 % of $10.00 is left.",
+            "Budget: more than 75 % of $0.10 is left.",
+            "Budget: more than 50 % of $0.10 is left.",
+            "Budget: less than 10 % of $0.10 is left. Finish now with what you have.",
+        ]
+    );
+    let held = run.events().await.into_iter().find_map(|event| match event {
+        Event::CallAsked { work: Work::Model(work), .. } => Some(work.input_tokens),
+        _ => None,
+    });
+    assert!(held.is_some_and(|tokens| tokens >= TOLD_LINE_TOKENS_MAX), "{held:?}");
 }
 
 /// Names that are too long or not plain count as missing: such a call belongs to the main agent.

@@ -20,5 +20,6 @@ mod safety;
 mod slow;
 mod small_budgets;
 mod storm;
+mod usage_window;
 mod web_handler;
 mod wire;

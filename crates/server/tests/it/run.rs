@@ -51,6 +51,8 @@ pub(crate) fn settings(provider: &Provider) -> GatewaySettings {
             ..ModelRules::default()
         },
         child_cost_nanos: None,
+        agents_max: None,
+        tells_remaining: false,
         on_limit: OnLimit::Wait(Duration::from_secs(600)),
         bodies: Bodies::Kept,
         waiting: WaitTimes::default(),
@@ -152,8 +154,13 @@ impl TestRun {
     }
 
     /// Waits until an event is in the journal.
-    pub(crate) async fn saw(&self, is_it: impl Fn(&Event) -> bool) {
-        let mut events = self.tree.watch(spinney::bus::Watch::after(Seq(0)));
+    pub(crate) async fn saw(&self, is_it: impl FnMut(&Event) -> bool) {
+        self.saw_after(Seq(0), is_it).await;
+    }
+
+    /// Waits until an event after that one is in the journal.
+    pub(crate) async fn saw_after(&self, seen: Seq, mut is_it: impl FnMut(&Event) -> bool) {
+        let mut events = self.tree.watch(spinney::bus::Watch::after(seen));
         while let Some(traced) = events.next_event().await {
             if is_it(&traced.unwrap().recorded.event) {
                 return;

@@ -17,7 +17,8 @@ use spinney_kernel::record::{
 };
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::{
-    Breaker, Connections, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, Report, Suspended, Timer,
+    Breaker, Connections, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, RateKind, Report,
+    Suspended, Timer,
 };
 use spinney_kernel::rules::request::{
     AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor,
@@ -451,7 +452,7 @@ fn gate(dice: &mut Dice, now: Time) -> InputKind {
     InputKind::Report(match dice.below(4) {
         0 => Report::Breaker(Breaker { model, breaker: Gate::Open }),
         1 | 2 => Report::Breaker(Breaker { model, breaker: Gate::Closed }),
-        _ => Report::Rate(Rate { model, until: now.after_ms(dice.below(3_000)) }),
+        _ => Report::Rate(Rate { model, until: now.after_ms(dice.below(3_000)), cause: RateKind::Pause }),
     })
 }
 

@@ -9,7 +9,7 @@ use spinney_kernel::primitives::{
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, FailureCode, OnTimeout, Question, Sources, WaitFor, WaitNeed,
 };
-use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, Report, Timer};
+use spinney_kernel::rules::report::{Breaker, Done, Failed, Lost, Rate, RateKind, Report, Timer};
 use spinney_kernel::rules::request::{
     Accepted, Answer, Ask, Cancel, Charge, Fail, Finish, Hold, HoldFor, Pause, Publish, Raise, Redirect,
     Request, Send, Spawn, Start, Unpause, Wait,
@@ -328,7 +328,10 @@ fn after_the_end_everything_is_refused_or_ignored() {
     assert!(play.world().is_over());
     nothing_happens(&mut play, &Refusal::TreeEnded);
     ignored(&mut play, Report::Breaker(Breaker { model: name("m"), breaker: Gate::Open }));
-    ignored(&mut play, Report::Rate(Rate { model: name("m"), until: Time(9_000_000) }));
+    ignored(
+        &mut play,
+        Report::Rate(Rate { model: name("m"), until: Time(9_000_000), cause: RateKind::Pause }),
+    );
 }
 
 /// A tree starts once.
@@ -354,7 +357,7 @@ fn all_reports() -> Vec<Report> {
     reports.extend([98, u64::MAX].map(|timer| Report::Timer(Timer { timer: TimerId::after(timer) })));
     reports.push(Report::Breaker(Breaker { model: model(), breaker: Gate::Open }));
     reports.push(Report::Breaker(Breaker { model: name("m"), breaker: Gate::Closed }));
-    reports.push(Report::Rate(Rate { model: model(), until: Time(u64::MAX) }));
+    reports.push(Report::Rate(Rate { model: model(), until: Time(u64::MAX), cause: RateKind::Window }));
     reports
 }
 

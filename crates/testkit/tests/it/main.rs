@@ -39,6 +39,7 @@ mod part_rules;
 mod parts;
 mod price;
 mod question;
+mod question_policy;
 mod repair;
 mod repeats;
 mod replay;

@@ -83,7 +83,7 @@ impl Serialize for TableJson<'_> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct SumsJson<'a> {
+pub(super) struct SumsJson<'a> {
     calls: u64,
     spent: AmountsJson,
     presumed: AmountsJson,
@@ -101,8 +101,12 @@ struct SumsJson<'a> {
     tree: Option<TreeId>,
 }
 
-impl SumsJson<'_> {
-    const fn new(sums: &Sums) -> Self {
+impl<'a> SumsJson<'a> {
+    pub(super) const fn named(name: &'a str, sums: &Sums) -> Self {
+        Self { name: Some(name), ..Self::new(sums) }
+    }
+
+    pub(super) const fn new(sums: &Sums) -> Self {
         Self {
             calls: sums.count,
             spent: AmountsJson::new(&sums.spent),

@@ -1,5 +1,6 @@
 //! Who spent what: every booking of a tree's journal, summed up in several ways. Each way sums up to the ledger.
 
+pub mod home;
 mod json;
 mod shares;
 
@@ -19,6 +20,7 @@ use spinney_kernel::rules::report::Report;
 use spinney_kernel::world::World;
 
 use crate::spent::Spent;
+use crate::wording::date;
 use crate::{TreeFold, fold};
 
 /// The name of what was charged from outside, in place of a model or an attempt.
@@ -43,6 +45,8 @@ pub enum CostsBy {
     Branch,
     /// By attempt of a call.
     Attempt,
+    /// By day of the booking (UTC).
+    Day,
 }
 
 /// A sum of bookings.
@@ -132,6 +136,9 @@ pub struct Costs {
     by_model: Breakdown,
     by_step: Breakdown,
     by_attempt: Breakdown,
+    by_day: Breakdown,
+    /// What the tree was started with.
+    pub definition: Option<Arc<Definition>>,
     /// What the trees that it branched off had spent up to there. They paid for that.
     pub before: Vec<(TreeId, Sums)>,
     roles: BTreeMap<AgentId, RoleName>,
@@ -172,6 +179,7 @@ impl Costs {
             CostsBy::Model => &self.by_model,
             CostsBy::Step => &self.by_step,
             CostsBy::Attempt => &self.by_attempt,
+            CostsBy::Day => &self.by_day,
             CostsBy::Branch => {
                 let mut this = Breakdown::default();
                 this.add(THIS_TREE, &self.total);
@@ -180,7 +188,7 @@ impl Costs {
         })
     }
 
-    fn book(&mut self, booking: &Booking<'_>, step: &str) {
+    fn book(&mut self, booking: &Booking<'_>, step: &str, day: &str) {
         let Booking { agent, what, attempt, sums } = booking;
         self.total.add(sums);
         self.by_agent.add(agent.as_str(), sums);
@@ -188,6 +196,7 @@ impl Costs {
         self.by_role.add(&role, sums);
         self.by_model.add(what, sums);
         self.by_step.add(step, sums);
+        self.by_day.add(day, sums);
         let attempt = attempt.map_or_else(|| CHARGED.to_owned(), |attempt| format!("attempt {attempt}"));
         self.by_attempt.add(&attempt, sums);
     }
@@ -202,6 +211,7 @@ impl Costs {
             &mut self.by_model,
             &mut self.by_step,
             &mut self.by_attempt,
+            &mut self.by_day,
         ] {
             *breakdown = Breakdown::default();
         }
@@ -234,7 +244,8 @@ struct AgentNote {
 /// Costs that are being read.
 pub struct CostsFold {
     costs: Costs,
-    definition: Option<Arc<Definition>>,
+    /// When the batch was decided that is being read.
+    now: Time,
     calls: OpenCalls<CallNote>,
     agents: BTreeMap<AgentId, AgentNote>,
     steps: BTreeMap<(AgentId, FrameIx), String>,
@@ -247,6 +258,7 @@ impl TreeFold for CostsFold {
             InputKind::Report(Report::Failed(failed)) => Some((failed.call, failed.used)),
             InputKind::Report(_) | InputKind::Request { .. } => None,
         };
+        self.now = batch.input.now;
         for event in &batch.events {
             self.calls.enter(event);
             self.see(event, used);
@@ -268,12 +280,14 @@ impl CostsFold {
             by_model: Breakdown::default(),
             by_step: Breakdown::default(),
             by_attempt: Breakdown::default(),
+            by_day: Breakdown::default(),
+            definition: None,
             before: Vec::new(),
             roles: BTreeMap::new(),
             world: World::new(tree),
         };
         let (calls, agents, steps) = (OpenCalls::default(), BTreeMap::new(), BTreeMap::new());
-        Self { costs, definition: None, calls, agents, steps }
+        Self { costs, now: Time::default(), calls, agents, steps }
     }
 
     /// What was read so far.
@@ -284,9 +298,9 @@ impl CostsFold {
 
     fn see(&mut self, event: &Event, used: Option<(CallId, Used)>) {
         match event {
-            Event::TreeStarted { definition, .. } => self.definition = Some(Arc::clone(definition)),
+            Event::TreeStarted { definition, .. } => self.costs.definition = Some(Arc::clone(definition)),
             Event::ModelAdded { model, spec } => {
-                if let Some(definition) = &mut self.definition {
+                if let Some(definition) = &mut self.costs.definition {
                     Arc::make_mut(definition).models.insert(model.clone(), ModelSpec::clone(spec));
                 }
             }
@@ -370,7 +384,7 @@ impl CostsFold {
     }
 
     fn saved(&self, model: &ModelName, usage: &Usage, start: Option<Time>) -> i64 {
-        let price = self.definition.as_ref().and_then(|definition| definition.price(model));
+        let price = self.costs.definition.as_ref().and_then(|definition| definition.price(model));
         let Some(price) = price else { return 0 };
         let start = start.unwrap_or_default();
         let plain = Usage {
@@ -387,7 +401,7 @@ impl CostsFold {
     fn book(&mut self, booking: &Booking<'_>) {
         let note = self.agents.get(booking.agent);
         let step = note.and_then(|note| self.steps.get(note.step.as_ref()?)).map_or(NO_STEP, String::as_str);
-        self.costs.book(booking, step);
+        self.costs.book(booking, step, &date(self.now));
     }
 }
 
@@ -419,7 +433,7 @@ mod tests {
             for by in [CostsBy::Agent, CostsBy::Role, CostsBy::Model] {
                 assert_eq!(sum(&costs.by(by)), costs.total, "seed {seed}, by {by:?}");
             }
-            for by in [CostsBy::Step, CostsBy::Branch, CostsBy::Attempt] {
+            for by in [CostsBy::Step, CostsBy::Branch, CostsBy::Attempt, CostsBy::Day] {
                 assert_eq!(sum(&costs.by(by)), costs.total, "seed {seed}, by {by:?}");
             }
             let total = serde_json::to_value(&costs).unwrap()["total"].clone();

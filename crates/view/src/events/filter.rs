@@ -64,6 +64,12 @@ impl EventFilter {
 
     /// Whether an event is wanted.
     #[must_use]
+    pub fn has_text_of(&self, path: &[AgentId]) -> bool {
+        self.topic.is_none() && self.agent.as_ref().is_none_or(|agent| path.last() == Some(agent))
+    }
+
+    /// Whether an event is wanted.
+    #[must_use]
     pub fn has(&self, context: &EventContext) -> bool {
         let agent = self.agent.is_none() || context.agent == self.agent;
         agent && self.topic.as_ref().is_none_or(|topic| topic.covers(&context.topic))

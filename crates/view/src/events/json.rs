@@ -1,10 +1,11 @@
 //! An event for programs: one object, the same on every face.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use spinney::bus::TracedEvent;
 use spinney_kernel::context::EventContext;
 use spinney_kernel::definition::Tags;
-use spinney_kernel::primitives::{AgentId, TreeId};
+use spinney_kernel::port::model::DeltaKind;
+use spinney_kernel::primitives::{AgentId, CallId, Seq, TreeId};
 use spinney_kernel::record::Event;
 
 /// Ids from the root down, separated by slashes.
@@ -44,6 +45,49 @@ pub fn event_json(tree: TreeId, TracedEvent { recorded, context, .. }: &TracedEv
     line.extend(facts.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?))));
     line.extend(fields);
     Value::Object(line)
+}
+
+/// A piece of text that a model or a tool streams now, as a line. It is in no journal and has no number of its own.
+pub struct TextPiece<'a> {
+    /// The agent: ids from the root down.
+    pub path: &'a [AgentId],
+    /// The call.
+    pub call: CallId,
+    /// Which attempt of it: a later one voids the text of an earlier one.
+    pub attempt: u32,
+    /// Whether it is an answer, reasoning or the output of a tool.
+    pub kind: DeltaKind,
+    /// Its byte offset in the text of its kind.
+    pub offset: usize,
+    /// The text.
+    pub text: &'a str,
+    /// The last event before it.
+    pub after: Seq,
+}
+
+impl TextPiece<'_> {
+    /// For programs.
+    #[must_use]
+    pub fn json(&self, tree: TreeId) -> Value {
+        let kind = match self.kind {
+            DeltaKind::Text => "text",
+            DeltaKind::Reasoning => "reasoning",
+            DeltaKind::Output => "output",
+        };
+        let path: Vec<&str> = self.path.iter().map(AgentId::as_str).collect();
+        json!({
+            "type": "text",
+            "tree": tree.to_string(),
+            "after": self.after.0,
+            "path": path.join("/"),
+            "agent": path.last(),
+            "call": self.call.0,
+            "attempt": self.attempt,
+            "kind": kind,
+            "offset": self.offset,
+            "text": self.text,
+        })
+    }
 }
 
 fn tags(tags: &Tags) -> Option<Value> {

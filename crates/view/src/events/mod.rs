@@ -10,7 +10,7 @@ mod text;
 
 pub use asked_by::asked_by;
 pub use filter::{EventFilter, EventFilterError};
-pub use json::{event_json, event_path};
+pub use json::{TextPiece, event_json, event_path};
 pub use line::EventLine;
 pub use names::EventNames;
 pub use text::{EventText, EventWeight, describe, settled};

@@ -49,6 +49,8 @@ pub enum CallDoing<'a> {
         why: WaitReason,
         /// The account that has no room, if that is why.
         account: Option<&'a AgentId>,
+        /// Until when its model takes no calls, if that is why.
+        until: Option<Time>,
     },
     /// A model answers, or a tool prints.
     Streams {
@@ -199,7 +201,11 @@ impl LiveTree {
         let note = self.calls.get(&number);
         match (&call.work, call.stage) {
             (_, CallStage::Waiting(why)) if !is_own_wait(why) => {
-                CallDoing::Waits { why, account: note.and_then(|note| note.account.as_ref()) }
+                let until = match (&call.work, why) {
+                    (Work::Model(work), WaitReason::Rate) => self.world.rate_limit(&work.model),
+                    _ => None,
+                };
+                CallDoing::Waits { why, account: note.and_then(|note| note.account.as_ref()), until }
             }
             (Work::Model(model), _) => match note.and_then(|note| note.stream.as_ref()) {
                 Some(stream) if !stream.text.trim().is_empty() => {

@@ -1,6 +1,8 @@
 //! Commands that change a tree, whether a process runs it or not.
 
 mod answer;
+mod charge;
+mod redirect;
 mod send;
 
 use std::path::Path;
@@ -23,6 +25,8 @@ use crate::hint::{about, next_step};
 use crate::terminal::out;
 
 pub(super) use answer::answer;
+pub(super) use charge::charge;
+pub(super) use redirect::redirect;
 pub(super) use send::send;
 
 pub(super) async fn cancel(home: &Path, args: args::Cancel) -> Result<Exit> {

@@ -27,7 +27,7 @@ pub use first_token::FirstToken;
 pub use held_back::HeldBack;
 pub use journal_away::JournalAway;
 pub use lost::Lost;
-pub use rate::Rate;
+pub use rate::{Rate, RateKind};
 pub use resumed::Resumed;
 pub use suspended::Suspended;
 pub use timer::Timer;

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Accepted, Verb, person};
+use super::{Accepted, Outside, Verb, person};
 use crate::budget::Amounts;
 use crate::definition::{Refusal, check_text};
 use crate::primitives::{Actor, AgentId, limit};
@@ -22,6 +22,10 @@ pub struct Charge {
 
 impl Verb for Charge {
     type Reply = Accepted;
+
+    fn outside(&self) -> Outside {
+        Outside::Open
+    }
 }
 
 impl Charge {

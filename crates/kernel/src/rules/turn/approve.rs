@@ -38,7 +38,9 @@ pub(super) fn ask(
         format!("May `{agent}` {hosts}call `{}` with {args}{more}? Answer yes, or say why not.", ask.tool);
     let question =
         Question { approves: Some(Box::new(ask.clone())), network, ..Question::new(text, OnTimeout::Fail) };
-    let at = draft.now().after_ms(limit::QUESTION_TIMEOUT_MS);
+    let policy = draft.turns_of(ix).and_then(|turns| turns.questions.as_deref());
+    let ms = policy.and_then(|policy| policy.timeout_ms).unwrap_or(limit::QUESTION_TIMEOUT_MS);
+    let at = draft.now().after_ms(ms);
     let alarm = Alarm { timer: draft.next_timer(), at };
     draft.record(Event::QuestionAsked { call, agent, ask: Some(place), question, alarm });
     Ok(())

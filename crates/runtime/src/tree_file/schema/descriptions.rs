@@ -14,6 +14,7 @@ pub(super) fn description(of: &str, key: &str) -> Option<&'static str> {
         "AgentKeys" => AGENT,
         "AgentLimitKeys" => AGENT_LIMITS,
         "WindowKeys" => WINDOW,
+        "QuestionKeys" => QUESTIONS,
         "BoxKeys" => BOX,
         "BudgetKeys" => BUDGET,
         "Repeats" => REPEATS,
@@ -200,6 +201,13 @@ const AGENT: Keys = &[
         "Hosts that its tools may connect to, such as api.example.org or *.example.org:8080; none by default. Needs the user's permission.",
     ),
     ("working_copy", "A git repository that each of its agents gets a copy of. Needs the user's permission."),
+    ("questions", "What applies to its agents' questions to a person that say nothing else."),
+];
+
+const QUESTIONS: Keys = &[
+    ("timeout", "How long a question waits for an answer; default 1d. For approvals as well."),
+    ("on_timeout", "What happens then: fail (default), default or cancel."),
+    ("default", "The answer that counts if there is none in time."),
 ];
 
 const AGENT_LIMITS: Keys = &[

@@ -25,6 +25,7 @@ use super::request_check::RequestCheck;
 use super::response::ResponseReader;
 use super::route::{CallFormat, ProviderApi};
 use super::splice::{Splice, splice};
+use super::told_line::LinePlace;
 
 /// The server that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,8 @@ pub struct CallRequest {
     caps: Vec<AskedCap>,
     thinking: Option<ThinkingBudget>,
     usage: UsageAsk,
+    /// Where a line is added that its agent reads.
+    line_place: LinePlace,
     input: InputBlocks,
     /// Whether it asks for a context of a million tokens.
     has_long_context: bool,
@@ -148,6 +151,7 @@ impl CallRequest {
             (CallFormat::Chat, true) => usage_ask(root, inside)?,
             _ => UsageAsk::Given,
         };
+        let line_place = LinePlace::new(format, root, inside);
         let input = input_blocks(&mut check, root)?;
         let has_long_context = has_long_context(headers);
         let is_countable =
@@ -169,6 +173,7 @@ impl CallRequest {
             caps,
             thinking,
             usage,
+            line_place,
             input,
             has_long_context,
             writes,
@@ -313,6 +318,19 @@ impl CallRequest {
     /// # Errors
     /// If the provider would refuse such a small cap.
     pub fn body(&self, granted: u64) -> Result<Bytes, CapTooSmall> {
+        self.spliced(granted, Vec::new())
+    }
+
+    /// The same with a line at the end of the system prompt. It takes at most
+    /// [`TOLD_LINE_TOKENS_MAX`](super::TOLD_LINE_TOKENS_MAX) of input; a longer line is cut.
+    ///
+    /// # Errors
+    /// If the provider would refuse such a small cap.
+    pub fn body_telling(&self, granted: u64, line: &str) -> Result<Bytes, CapTooSmall> {
+        self.spliced(granted, self.line_place.splice(line).into_iter().collect())
+    }
+
+    fn spliced(&self, granted: u64, added: Vec<Splice>) -> Result<Bytes, CapTooSmall> {
         let mut splices: Vec<Splice> = self
             .caps
             .iter()
@@ -334,6 +352,7 @@ impl CallRequest {
         if let UsageAsk::Change(change) = &self.usage {
             splices.push(change.clone());
         }
+        splices.extend(added);
         Ok(splice(&self.body, splices))
     }
 

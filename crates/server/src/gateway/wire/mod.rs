@@ -31,7 +31,9 @@ mod request_check;
 mod response;
 mod route;
 mod splice;
+mod told_line;
 mod usage_chunk;
+mod usage_window;
 
 pub use allow_list::AllowList;
 pub use call_request::{CallHead, CallRequest, CallUpstream, CapTooSmall};
@@ -47,3 +49,5 @@ pub use input::{CountedInput, UnboundedInput};
 pub use opaque_texts::OpaqueTexts;
 pub use response::{CallEnd, Forward, ResponseReader};
 pub use route::{CallFormat, GatewayRoute, ProviderApi};
+pub use told_line::{TOLD_LINE_BYTES_MAX, TOLD_LINE_TOKENS_MAX};
+pub use usage_window::{REFUSAL_BYTES_MAX, usage_window};

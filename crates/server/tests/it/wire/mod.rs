@@ -8,6 +8,7 @@ mod inputs;
 mod json_text;
 mod requests;
 mod routes;
+mod told_lines;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};

@@ -76,8 +76,12 @@ pub(super) fn run(
         }
         Builtin::AskHuman => {
             let mut args = read_ask(args, draft.rules())?;
+            let mut timeout_ms = args.timeout.map(TimeSpan::ms);
+            if let Some(policy) = draft.turns_of(ix).and_then(|turns| turns.questions.as_deref()) {
+                args.complete(policy);
+                timeout_ms = timeout_ms.or(policy.timeout_ms);
+            }
             let question = Question::new(std::mem::take(&mut args.question), args.on_timeout()?);
-            let timeout_ms = args.timeout.map(TimeSpan::ms);
             Ask { agent, question, timeout_ms }.decide(draft, &by).map(|_| None)
         }
         Builtin::ReadContext => {

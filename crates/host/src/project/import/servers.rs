@@ -1,0 +1,108 @@
+//! Servers of tools, as `.mcp.json` and other programs' settings name them. Values of variables stay where they are: a tree
+//! file has names only.
+
+use serde_json::{Map, Value};
+
+use super::source_files::SourceFolder;
+use super::{Found, ImportError, ImportedServer, SERVERS_MAX};
+
+const FILE: &str = ".mcp.json";
+const ARGS_MAX: usize = 64;
+const WORD_BYTES_MAX: usize = 4 * 1024;
+const VARIABLES_MAX: usize = 32;
+
+pub(super) fn read(source: &SourceFolder, found: &mut Found) -> Result<(), ImportError> {
+    let Some(file) = source.read(FILE, found)? else { return Ok(()) };
+    match serde_json::from_str::<Value>(&file.text) {
+        Ok(json) => take(json.get("mcpServers").unwrap_or(&Value::Null), FILE, "mcpServers", found),
+        Err(error) => found.leave_out(
+            FILE,
+            format!("the whole file: it is not JSON (line {}, column {})", error.line(), error.column()),
+        ),
+    }
+    Ok(())
+}
+
+/// Takes the servers of an object.
+pub(super) fn take(all: &Value, file: &str, key: &str, found: &mut Found) {
+    for (name, server) in all.as_object().into_iter().flatten() {
+        let from = format!("{file}: {key}.{name}");
+        if found.servers.len() >= SERVERS_MAX {
+            found.leave_out(from, format!("more than {SERVERS_MAX} servers"));
+            return;
+        }
+        if found.servers.iter().any(|known| known.name == *name) {
+            continue;
+        }
+        let server = server.as_object().map(|server| read_server(name, server, &from, found));
+        match server {
+            Some(Ok(server)) => found.servers.push(server),
+            Some(Err(why)) => found.leave_out(from, why),
+            None => found.leave_out(from, "it is not an object"),
+        }
+    }
+}
+
+fn read_server(
+    name: &str,
+    server: &Map<String, Value>,
+    from: &str,
+    found: &mut Found,
+) -> Result<ImportedServer, String> {
+    let is_name = (1..=32).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    if !is_name {
+        return Err(
+            "its name has other characters than letters, digits, `_` and `-`, or more than 32".to_owned()
+        );
+    }
+    let word = |value: &Value| {
+        let word =
+            value.as_str().filter(|word| word.len() <= WORD_BYTES_MAX && !word.contains(char::is_control));
+        word.map(str::to_owned)
+    };
+    if server.contains_key("url") {
+        return Err("a server behind a URL: only those with a command are carried over".to_owned());
+    }
+    let Some(command) = server.get("command").and_then(word).filter(|command| !command.is_empty()) else {
+        return Err("it has no command".to_owned());
+    };
+    let args = match server.get("args") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(args)) if args.len() <= ARGS_MAX => {
+            args.iter().map(word).collect::<Option<_>>().ok_or("an argument is not a plain text")?
+        }
+        Some(_) => return Err(format!("`args` is not a list of at most {ARGS_MAX}")),
+    };
+    let mut env = Vec::new();
+    for (variable, value) in
+        server.get("env").and_then(Value::as_object).into_iter().flatten().take(VARIABLES_MAX)
+    {
+        let is_variable = !variable.is_empty()
+            && variable.len() <= 128
+            && variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && !variable.starts_with(|first: char| first.is_ascii_digit());
+        if !is_variable {
+            found.leave_out(from, "a variable without a plain name");
+            continue;
+        }
+        if value.as_str() != Some(&format!("${{{variable}}}"))
+            && value.as_str() != Some(&format!("${variable}"))
+        {
+            found.leave_out(from, format!("the value of {variable}: set it in your environment"));
+        }
+        env.push(variable.clone());
+    }
+    for key in server.keys() {
+        if !matches!(key.as_str(), "command" | "args" | "env" | "type") {
+            found.leave_out(from, format!("{}: there is nothing like it", key.escape_debug()));
+        }
+    }
+    if matches!(command.as_str(), "npx" | "uvx" | "bunx") {
+        let what = format!(
+            "that {command} downloads it: a box has no network for that, so install it and name the program"
+        );
+        found.leave_out(from, what);
+    }
+    Ok(ImportedServer { name: name.to_owned(), from: from.to_owned(), command, args, env })
+}
