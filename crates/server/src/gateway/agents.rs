@@ -82,10 +82,25 @@ impl Agents {
         child_cost_nanos: Option<u64>,
     ) -> Option<Self> {
         let root = snapshot.agents.iter().find(|agent| agent.parent.is_none())?.agent.clone();
+        Some(Self::below(snapshot, root, role, child_cost_nanos))
+    }
+
+    /// The agents of a program that is this agent of the tree.
+    pub(super) fn below(
+        snapshot: &TreeSnapshot,
+        root: AgentId,
+        role: RoleName,
+        child_cost_nanos: Option<u64>,
+    ) -> Self {
         let life = |status| if status_is_over(status) { Life::Ended } else { Life::Unnamed };
         let taken = snapshot.agents.iter().map(|agent| (agent.agent.clone(), life(&agent.status))).collect();
         let table = Mutex::new(AgentTable { by_wire: BTreeMap::new(), taken });
-        Some(Self { root, role, child_cost_nanos, table })
+        Self { root, role, child_cost_nanos, table }
+    }
+
+    /// The agent that is the program itself.
+    pub(super) const fn root(&self) -> &AgentId {
+        &self.root
     }
 
     /// The agent of the tree that a request belongs to; it is spawned if it is new.
