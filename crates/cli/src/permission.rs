@@ -88,7 +88,9 @@ pub(crate) fn box_option(what: &BoxAllowance) -> String {
             format!("--{} {}", access.as_str(), shell_word::of_word(path.as_str()))
         }
         BoxAllowance::Host(rule) => format!("--allow-host {}", shell_word::of_word(&rule.to_string())),
-        BoxAllowance::Server(_) => format!("--allow-box {}", shell_word::of_word(&what.to_string())),
+        BoxAllowance::Server(_) | BoxAllowance::Program(_) => {
+            format!("--allow-box {}", shell_word::of_word(&what.to_string()))
+        }
         what => format!("--allow-box {what}"),
     }
 }

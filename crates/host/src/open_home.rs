@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use spinney::tree::{BranchError, BranchOff};
+use spinney::tree::{BranchError, BranchOff, ProgramRunner};
 use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, StartOptions, Tree};
 use spinney_journal::{Journal, JournalFault, started_sources};
 use spinney_kernel::definition::Refusal;
@@ -97,6 +97,15 @@ impl OpenHome {
     pub fn new(folder: &Path, journal: Arc<dyn Journal>) -> Self {
         let drivers = Arc::new(ApprovedDrivers::default());
         let home = Home::open(journal, Arc::clone(&drivers)).with_actor(Actor::PERSON);
+        Self { folder: folder.to_owned(), home: Arc::new(home), drivers, guests: Mutex::default() }
+    }
+
+    /// The same, with who runs the programs that are agents of its trees.
+    #[must_use]
+    pub fn with_programs(folder: &Path, journal: Arc<dyn Journal>, runner: Arc<dyn ProgramRunner>) -> Self {
+        let drivers = Arc::new(ApprovedDrivers::default());
+        let home = Home::open(journal, Arc::clone(&drivers)).with_actor(Actor::PERSON);
+        let home = home.with_programs(runner);
         Self { folder: folder.to_owned(), home: Arc::new(home), drivers, guests: Mutex::default() }
     }
 

@@ -10,6 +10,7 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready, try_join_all};
 use spinney_kernel::definition::{Allow, Builtin, Definition, Role, TokenCounter};
 use spinney_kernel::port::model::Model;
+use spinney_kernel::port::program::ProgramStarter;
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{FolderFiller, OfferedTool, ToolDiscovery, ToolSource};
 use spinney_kernel::primitives::{
@@ -82,6 +83,7 @@ struct DriverSet {
     tool_sources: Vec<Arc<dyn ToolSource>>,
     workspaces: Option<Arc<Path>>,
     filler: Option<Arc<dyn FolderFiller>>,
+    program_starter: Option<Arc<dyn ProgramStarter>>,
 }
 
 /// A model or tool that a definition needs and no driver provides.
@@ -103,6 +105,12 @@ pub enum NoDriver {
         role: RoleName,
         /// Its name.
         tool: ToolName,
+    },
+    /// The program of a role.
+    #[error("agents of role `{role}` are programs, and nothing here runs programs")]
+    Program {
+        /// The role.
+        role: RoleName,
     },
     /// A source of tools failed, or took too long.
     #[error("`{source_name}` cannot be used: {message}")]
@@ -186,6 +194,14 @@ impl Drivers {
         self
     }
 
+    /// Sets who starts the programs that are agents. A tree with such agents also needs a home that runs them
+    /// ([`Home::with_programs`](crate::Home::with_programs)).
+    #[must_use]
+    pub fn with_program_starter(mut self, starter: Arc<dyn ProgramStarter>) -> Self {
+        Arc::make_mut(&mut self.set).program_starter = Some(starter);
+        self
+    }
+
     /// The names of all tools.
     pub fn tool_names(&self) -> impl Iterator<Item = &ToolName> {
         self.set.tools.keys()
@@ -201,6 +217,10 @@ impl Drivers {
 
     pub(crate) fn filler(&self) -> Option<&Arc<dyn FolderFiller>> {
         self.set.filler.as_ref()
+    }
+
+    pub(crate) fn program_starter(&self) -> Option<&Arc<dyn ProgramStarter>> {
+        self.set.program_starter.as_ref()
     }
 
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&Arc<dyn Tool>> {
@@ -272,6 +292,7 @@ impl Drivers {
             };
         }
         self.check_tools(&definition)?;
+        self.check_programs(&definition)?;
         for (name, tool) in &self.set.tools {
             if definition.roles.values().any(|role| role.caps.tools.has(name)) {
                 definition.tools.insert(name.clone(), tool.spec());
@@ -283,9 +304,21 @@ impl Drivers {
 
     /// Whether all drivers of a stored definition exist.
     pub(crate) fn check(&self, definition: &Definition) -> Result<(), NoDriver> {
-        match definition.models.keys().find(|name| self.model(name).is_none()) {
+        self.check_programs(definition)?;
+        // Programs name models as they call them: the tree has some that its file does not have.
+        let calls_others = definition.programs().next().is_some();
+        match definition.models.keys().find(|name| !calls_others && self.model(name).is_none()) {
             Some(model) => Err(NoDriver::Model { model: model.clone() }),
             None => self.check_tools(definition),
+        }
+    }
+
+    fn check_programs(&self, definition: &Definition) -> Result<(), NoDriver> {
+        match definition.programs().next() {
+            Some((role, ..)) if self.set.program_starter.is_none() => {
+                Err(NoDriver::Program { role: role.clone() })
+            }
+            Some(_) | None => Ok(()),
         }
     }
 

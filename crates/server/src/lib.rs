@@ -5,3 +5,4 @@
 pub mod control;
 pub mod exec;
 pub mod gateway;
+pub mod programs;

@@ -198,6 +198,7 @@ fn role(plant: &FixtureAgent) -> Role {
         budget,
         recursive: Default::default(),
         rate: Default::default(),
+        program: None,
         turns: plant.turns.map(|turns_max| Turns {
             turns_max,
             output_cap: Some(plant.output_cap),

@@ -112,6 +112,7 @@ impl Remedy {
             | FailureCode::NotAList
             | FailureCode::NotStarted
             | FailureCode::ProgramFailed
+            | FailureCode::ProgramLost
             | FailureCode::QuestionExpired
             | FailureCode::Tie
             | FailureCode::TooManyItems

@@ -24,6 +24,7 @@ use spinney_host::user::variables::Variables;
 use spinney_journal::{Journal, seal_of};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Seq, TreeId};
+use spinney_server::programs::ProgramGateways;
 use spinney_view::TreeBeginning;
 use spinney_view::boxes::WeakBox;
 use spinney_view::wording::{counted, one_line, short_id};
@@ -141,7 +142,8 @@ async fn take_up(
     note_weak_boxes(journal.as_ref(), known.tree).await?;
     kept.boxed.prepare(path, needs.permissions(&user));
     let drivers = kept.drivers(&user)?;
-    let open = Arc::new(OpenHome::new(path, Arc::clone(&journal)));
+    let open =
+        Arc::new(OpenHome::with_programs(path, Arc::clone(&journal), Arc::new(ProgramGateways::default())));
     // Before anything is called: from then on an interrupt stops cleanly.
     let interrupts = match left {
         Some(interrupts) => interrupts.stopping(Arc::clone(open.home())),

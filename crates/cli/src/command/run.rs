@@ -33,6 +33,7 @@ use spinney_host::tree_file::providers::Scripted;
 use spinney_host::trust::foreign_home;
 use spinney_host::{OpenHome, OwnDrivers};
 use spinney_server::control::Listening;
+use spinney_server::programs::ProgramGateways;
 use spinney_view::boxes::WeakBox;
 use spinney_view::wording::{counted, one_line, short_id};
 
@@ -70,7 +71,8 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
         false => side_journals::open_to_start(path, id).await?,
     };
     let listening = listen(&path)?;
-    let open = Arc::new(OpenHome::new(&path, Arc::new(journal)));
+    let open =
+        Arc::new(OpenHome::with_programs(&path, Arc::new(journal), Arc::new(ProgramGateways::default())));
     let (name, scripted) = (prepared.definition.name.clone(), prepared.source.scripted());
     note_boxes(&WeakBox::all(&prepared.definition));
     note_servers(&prepared.definition);

@@ -61,6 +61,7 @@ mod patterns;
 #[cfg(feature = "peers")]
 mod peers;
 mod presumed;
+mod programs;
 mod project_file;
 #[cfg(feature = "peers")]
 mod provider;

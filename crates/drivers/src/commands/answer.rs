@@ -18,6 +18,9 @@ const REFUSALS_SHOWN_MAX: usize = 8;
 /// Most paths of one answer that were not kept.
 const UNKEPT_SHOWN_MAX: usize = 5;
 
+/// The last line of a command that printed nothing.
+pub(super) const PRINTED_NOTHING: &str = "it printed nothing";
+
 /// The answer of a command that has ended, with the files that it left.
 pub(super) fn answer(end: &BoxedEnd, spec: &BoxSpec, left: Result<LeftOutputs, Stopped>) -> ToolAnswer {
     let (mut exit, mut text) = first_line(end, limits(spec));
@@ -61,7 +64,7 @@ pub(super) fn answer(end: &BoxedEnd, spec: &BoxSpec, left: Result<LeftOutputs, S
         }
     }
     if end.stdout.total_bytes() + end.stderr.total_bytes() == 0 {
-        text += "\nit printed nothing";
+        let _ = write!(text, "\n{PRINTED_NOTHING}");
     }
     ToolAnswer::text(text).with_files(files).with_exit(exit)
 }

@@ -9,6 +9,7 @@ use spinney_kernel::primitives::{Fault, FaultKind, RoleName};
 
 use super::confinement::{limits, network_at_most, weaknesses};
 use super::covers::FolderCovers;
+use super::program::boxed;
 use super::remedy::refusal_remedy;
 use super::tool::Commands;
 use crate::sandbox::{BoxNetwork, BoxRefusal, Confinement};
@@ -55,6 +56,9 @@ impl Commands {
             confinement.tier = self.tier_choice();
             confinement.weaknesses = weaknesses(spec.walls);
             confinement.network = network_at_most(&settings.caps);
+            if settings.program.is_some() {
+                confinement = boxed(confinement, spec.walls, &settings.caps.network);
+            }
             if let Some(folder) = self.uncovered(definition, settings) {
                 // It stands for all of them: they are found when a command starts.
                 confinement.read_only.push(folder);

@@ -9,6 +9,7 @@ mod confinement;
 mod covers;
 mod gate;
 mod permissions;
+mod program;
 mod program_folder;
 mod remedy;
 mod tool;

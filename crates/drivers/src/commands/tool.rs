@@ -30,7 +30,7 @@ use crate::sandbox::{
 };
 use crate::working_copies::{CopyLock, OpenCopy};
 use crate::workspace::{
-    AgentLocks, CommandFolders, OutputMarks, Stopped, Workspace, WorkspaceFault, Workspaces,
+    AgentLock, AgentLocks, CommandFolders, OutputMarks, Stopped, Workspace, WorkspaceFault, Workspaces,
 };
 
 /// How much longer than its command a call may take: a box is made, and ended in good order.
@@ -165,7 +165,15 @@ impl Commands {
         self.shared.tier
     }
 
-    fn untaken(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+    pub(super) fn agent(&self, folder: &AgentFolder) -> Arc<AgentLock> {
+        self.shared.agents.get(folder)
+    }
+
+    pub(super) fn outbound(&self) -> &Arc<dyn Outbound> {
+        &self.outbound.0
+    }
+
+    pub(super) fn untaken(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
         self.shared.untaken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -250,7 +258,7 @@ impl Commands {
 }
 
 /// The working copy of an agent that has one; it is made if it is not there.
-async fn open_copy(
+pub(super) async fn open_copy(
     folder: &AgentFolder,
     repository: Option<&FolderPath>,
 ) -> Result<Option<OpenCopy>, String> {
@@ -260,15 +268,15 @@ async fn open_copy(
 }
 
 /// An agent's folder, ready for a command.
-struct Ready {
-    workspace: Workspace,
-    folders: CommandFolders,
-    before: OutputMarks,
-    covers: FolderCovers,
+pub(super) struct Ready {
+    pub(super) workspace: Workspace,
+    pub(super) folders: CommandFolders,
+    pub(super) before: OutputMarks,
+    pub(super) covers: FolderCovers,
 }
 
 impl Ready {
-    async fn new(
+    pub(super) async fn new(
         folder: AgentFolder,
         outputs: OutputLimits,
         (rights, hidden): (Rights, HiddenFolders),
@@ -293,10 +301,10 @@ impl Ready {
 }
 
 /// What there is to do when everything of a command has ended, also when its call was given up.
-struct Afterwards {
+pub(super) struct Afterwards {
     /// Its working copy stays locked until then.
-    copy: Option<CopyLock>,
-    search: Option<SettingsSearch>,
+    pub(super) copy: Option<CopyLock>,
+    pub(super) search: Option<SettingsSearch>,
 }
 
 /// Runs a command to its end and shows watchers what it prints. Dropping this ends everything that it started.
@@ -329,13 +337,13 @@ async fn end(
 }
 
 /// A command that may be given up.
-struct RunningCommand {
-    running: Option<BoxedRun>,
-    afterwards: Option<Afterwards>,
+pub(super) struct RunningCommand {
+    pub(super) running: Option<BoxedRun>,
+    pub(super) afterwards: Option<Afterwards>,
 }
 
 impl RunningCommand {
-    async fn finish(
+    pub(super) async fn finish(
         &mut self,
         show: &mut (dyn FnMut(OutputStream, &[u8]) + Send),
     ) -> std::io::Result<BoxedEnd> {

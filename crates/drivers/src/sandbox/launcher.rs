@@ -34,6 +34,9 @@ use super::terminal::BoxTerminal;
 
 /// Without Landlock there is no box in which they could be tried.
 const UNTRIED: NamespaceSupport = NamespaceSupport::Failed { step: BoxStep::Rules, errno: libc::ENOSYS };
+/// Of programs whose output is kept.
+const UMASK: u32 = 0o022;
+const OPEN_FILES: u64 = 4_096;
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Starts commands in boxes.
@@ -164,6 +167,27 @@ impl BoxLauncher {
         order.program = Some(BoxedProgramOrder { umask: umask.into(), open_files, terminal: made });
         let streams = [streams.stdin, streams.stdout, streams.stderr];
         Ok(self.start_with(&order, tier, streams, None, command.timeout)?)
+    }
+
+    /// Starts a program whose output is kept: like one of a person, and without a box where the confinement says so. `file`
+    /// runs under the name that the arguments begin with.
+    pub fn start_piped_program(
+        &self,
+        confinement: &Confinement,
+        command: &BoxedCommand,
+        file: Option<PathBuf>,
+    ) -> Result<BoxedRun, BoxRefusal> {
+        let tier = self.tier(confinement)?;
+        check(confinement, command)?;
+        let mut order = self.order(tier, confinement, command);
+        order.file = file.unwrap_or_default();
+        if tier == BoxTier::Namespaces {
+            order.filter.clone_from(&self.filter_of_programs);
+            order.grants.push(terminal());
+            order.program =
+                Some(BoxedProgramOrder { umask: UMASK.into(), open_files: OPEN_FILES, terminal: None });
+        }
+        Ok(self.start_order(&order, tier, command)?)
     }
 
     fn order(&self, tier: BoxTier, confinement: &Confinement, command: &BoxedCommand) -> BoxOrder {

@@ -33,7 +33,7 @@ mod short;
 mod step;
 mod step_writer;
 
-pub(crate) use agent_locks::AgentLocks;
+pub(crate) use agent_locks::{AgentLock, AgentLocks};
 #[cfg(test)]
 pub(crate) use atomic::FLUSHES;
 pub use fault::WorkspaceFault;

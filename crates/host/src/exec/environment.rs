@@ -229,31 +229,8 @@ impl AskedProgram {
         sandbox: OwnSandbox,
     ) -> io::Result<ProgramStart> {
         let (anthropic, open_ai) = (format!("http://{at}"), format!("http://{at}/v1"));
-        // Claude Code asks before it uses an API key from the environment, and takes a token without a word.
-        let anthropic_key = match self.args {
-            AskedArguments::ClaudeCode(_) => "ANTHROPIC_AUTH_TOKEN",
-            AskedArguments::Codex(_) | AskedArguments::Other(_) => "ANTHROPIC_API_KEY",
-        };
-        let here = "127.0.0.1,localhost";
-        let no_proxy =
-            user.no_proxy.as_ref().map_or_else(|| here.to_owned(), |others| format!("{others},{here}"));
-        let copilot = user.copilot_type();
-        let copilot_url = if copilot == "anthropic" { &anthropic } else { &open_ai };
-        let set = [
-            ("ANTHROPIC_BASE_URL", anthropic.as_str()),
-            (anthropic_key, key),
-            ("OPENAI_BASE_URL", open_ai.as_str()),
-            // Its older name.
-            ("OPENAI_API_BASE", open_ai.as_str()),
-            ("OPENAI_API_KEY", key),
-            ("CODEX_API_KEY", key),
-            ("COPILOT_PROVIDER_BASE_URL", copilot_url.as_str()),
-            ("COPILOT_PROVIDER_API_KEY", key),
-            (COPILOT_TYPE, copilot),
-            ("NO_PROXY", no_proxy.as_str()),
-            ("no_proxy", no_proxy.as_str()),
-        ];
-        let set = set.map(|(name, value)| (name.to_owned(), OsString::from(value))).into_iter();
+        let is_claude = matches!(self.args, AskedArguments::ClaudeCode(_));
+        let set = gateway_variables(at, key, user, is_claude).into_iter();
         // One of a file of variables is not in our own environment.
         let secrets = user.secrets.iter().map(|(name, value)| (name.clone(), OsString::from(value)));
         let set: Vec<(String, OsString)> = set.chain(secrets).collect();
@@ -272,6 +249,38 @@ impl AskedProgram {
         let home = HomeInode::read(home)?;
         Ok(ProgramStart { program: self.program, args, set, removed, settings, home })
     }
+}
+
+/// The variables that lead programs to the gateway. Claude Code asks before it uses an API key from the environment, and
+/// takes a token without a word.
+pub(super) fn gateway_variables(
+    at: SocketAddr,
+    key: &str,
+    user: &UserEnvironment,
+    is_claude: bool,
+) -> Vec<(String, OsString)> {
+    let (anthropic, open_ai) = (format!("http://{at}"), format!("http://{at}/v1"));
+    let anthropic_key = if is_claude { "ANTHROPIC_AUTH_TOKEN" } else { "ANTHROPIC_API_KEY" };
+    let here = "127.0.0.1,localhost";
+    let no_proxy =
+        user.no_proxy.as_ref().map_or_else(|| here.to_owned(), |others| format!("{others},{here}"));
+    let copilot = user.copilot_type();
+    let copilot_url = if copilot == "anthropic" { &anthropic } else { &open_ai };
+    let set = [
+        ("ANTHROPIC_BASE_URL", anthropic.as_str()),
+        (anthropic_key, key),
+        ("OPENAI_BASE_URL", open_ai.as_str()),
+        // Its older name.
+        ("OPENAI_API_BASE", open_ai.as_str()),
+        ("OPENAI_API_KEY", key),
+        ("CODEX_API_KEY", key),
+        ("COPILOT_PROVIDER_BASE_URL", copilot_url.as_str()),
+        ("COPILOT_PROVIDER_API_KEY", key),
+        (COPILOT_TYPE, copilot),
+        ("NO_PROXY", no_proxy.as_str()),
+        ("no_proxy", no_proxy.as_str()),
+    ];
+    set.map(|(name, value)| (name.to_owned(), OsString::from(value))).into()
 }
 
 /// The file of a program's stored login, if it exists: in the folder that a variable names, or in one of the home folder.

@@ -1,5 +1,6 @@
 //! Programs under a budget: what their runs are continued with, and how each kind of program is led to the gateway.
 
+pub mod agent;
 pub mod boxed;
 pub mod claude;
 pub mod codex;

@@ -7,6 +7,7 @@ pub mod low_prices;
 pub mod masked;
 pub mod overrides;
 pub mod problems;
+mod programs;
 pub mod providers;
 mod servers;
 pub mod source;

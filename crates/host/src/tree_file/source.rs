@@ -30,6 +30,7 @@ use super::command_tools;
 use super::folders;
 use super::overrides::GivenValues;
 use super::problems::{ProblemsKind, TreeFileProblems};
+use super::programs;
 use super::providers::{self, Catalog, Scripted};
 use super::servers::{self, CheckedServers};
 use crate::inside::OURSELVES;
@@ -231,6 +232,7 @@ pub fn examine(
         examined.problems.extend(resolved.into_iter().map(FileProblem::error));
         examined.problems.extend(command_tools::complete(&mut file, folder));
         examined.problems.extend(servers::complete(&mut file, folder));
+        examined.problems.extend(programs::complete(&mut file, folder));
         let found = find_scripts(&file, folder, allowed, (user, own), &mut examined);
         examined.finish(file, text.clone(), found, home, keys, (user, own))?;
     }
@@ -372,7 +374,12 @@ impl ExaminedFile {
             return Ok(());
         }
         let scripts: Vec<Text> = scripts.into_iter().map(|(_, text, _)| text).collect();
-        let is_named = |tool: &ToolName| file.tools().any(|(_, named)| named == tool);
+        // A program is started as commands are, in the same boxes.
+        let starts_programs = file.definition.programs().next().is_some();
+        let is_named = |tool: &ToolName| {
+            (starts_programs && *tool == Commands::tool_name())
+                || file.tools().any(|(_, named)| named == tool)
+        };
         let (drivers, boxed) = with_tools(drivers(&scripts, &parts)?, home, &file.command_tools, is_named);
         let (drivers, errors) = providers::with_models(drivers, &file, &called, user)?;
         let drivers = own.over(drivers);
@@ -569,6 +576,7 @@ pub fn with_tools(
     let drivers = if runs_commands { drivers.with_tool(name, commands.tool()) } else { drivers };
     let drivers = command_tools::with_command_tools(drivers, &commands, tools);
     let drivers = drivers.with_tool_source(Arc::new(commands.clone()));
+    let drivers = drivers.with_program_starter(Arc::new(commands.clone()));
     (drivers, BoxedTools { commands: Some(commands), servers })
 }
 

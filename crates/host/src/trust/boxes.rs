@@ -47,6 +47,9 @@ impl BoxNeeds {
                 needs.entry(need).or_default().push(role.clone());
             }
         }
+        for (role, _, program) in definition.programs() {
+            needs.entry(BoxAllowance::Program(program.command.shown())).or_default().push(role.clone());
+        }
         let of_tree = definition.folders.iter().map(|folders| (&definition.entry, folders));
         let of_roles =
             definition.roles.iter().filter_map(|(name, role)| Some((name, role.caps.folders.as_ref()?)));
@@ -140,6 +143,8 @@ impl BoxNeeds {
                 BoxAllowance::Copy(_) => {}
                 // What an agent has of them is in its rights.
                 BoxAllowance::Folder { .. } | BoxAllowance::Host(_) => {}
+                // The tree's definition has it.
+                BoxAllowance::Program(_) => {}
                 BoxAllowance::Env(name) => {
                     if let Some(value) = variable(name, user) {
                         permissions.environment.insert(name.clone(), value);
@@ -197,6 +202,12 @@ fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
             format!("let {roles} read and write {path}")
         }
         BoxAllowance::Host(rule) => format!("let tools of {roles} connect to {rule}"),
+        BoxAllowance::Program(command) => {
+            format!(
+                "start the program `{}` as {roles}, with your keys for its model calls within the budget",
+                command.escape_debug()
+            )
+        }
         BoxAllowance::Server(command) => {
             format!("start the server `{}` in a box, for {roles}", command.escape_debug())
         }

@@ -1,5 +1,6 @@
 //! What the user allows a tree file to have beyond a whole box: `signals`, `none`, a variable, `env:NAME`, a folder,
-//! `read:PATH` and `write:PATH`, working copies of a repository, `copy:PATH`, or a server of tools, `mcp:COMMAND`.
+//! `read:PATH` and `write:PATH`, working copies of a repository, `copy:PATH`, a server of tools, `mcp:COMMAND`, or a program
+//! as an agent, `program:COMMAND`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,6 +12,7 @@ use spinney_kernel::primitives::{FolderPath, HostRule};
 
 const HOST: &str = "host:";
 const SERVER: &str = "mcp:";
+const PROGRAM: &str = "program:";
 
 /// Something that a file alone cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +35,8 @@ pub enum BoxAllowance {
     /// To start a server of tools: its variables and its whole command, as
     /// [`ToolServer::allowance`](spinney_kernel::definition::ToolServer::allowance) has them.
     Server(String),
+    /// To start a program as an agent: its name or its whole command, without the task.
+    Program(String),
 }
 
 impl BoxAllowance {
@@ -45,6 +49,7 @@ impl BoxAllowance {
             Self::Copy(_) => "working_copy",
             Self::Host(_) => "network",
             Self::Server(_) => "mcp",
+            Self::Program(_) => "program",
         }
     }
 }
@@ -58,7 +63,7 @@ impl fmt::Display for NotABoxAllowance {
         let text: String = self.0.chars().take(60).collect();
         write!(
             f,
-            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH`, `write:PATH` or `copy:PATH` with an absolute path, or `mcp:COMMAND`"
+            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH`, `write:PATH` or `copy:PATH` with an absolute path, `mcp:COMMAND`, or `program:COMMAND`"
         )
     }
 }
@@ -74,6 +79,9 @@ impl FromStr for BoxAllowance {
             "none" => Ok(Self::Walls(BoxWalls::None)),
             other if other.len() > SERVER.len() && other.starts_with(SERVER) => {
                 Ok(Self::Server(other[SERVER.len()..].to_owned()))
+            }
+            other if other.len() > PROGRAM.len() && other.starts_with(PROGRAM) => {
+                Ok(Self::Program(other[PROGRAM.len()..].to_owned()))
             }
             other => Self::named(other).ok_or_else(|| NotABoxAllowance(text.to_owned())),
         }
@@ -120,6 +128,7 @@ impl fmt::Display for BoxAllowance {
             Self::Copy(path) => write!(f, "copy:{path}"),
             Self::Host(rule) => write!(f, "{HOST}{rule}"),
             Self::Server(command) => write!(f, "{SERVER}{command}"),
+            Self::Program(command) => write!(f, "{PROGRAM}{command}"),
         }
     }
 }
@@ -145,6 +154,8 @@ mod tests {
             "write:/a b",
             "copy:/a/b",
             "mcp:$KEY npx \"a b\"",
+            "program:claude",
+            "program:agent --task {{ goal }}",
         ] {
             assert_eq!(text.parse::<BoxAllowance>().unwrap().to_string(), text);
         }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Definition, Recursion, Refusal, Role, bounded, check_text};
+use super::{Definition, ProgramSpec, Recursion, Refusal, Role, bounded, check_text};
 use crate::primitives::{RoleName, ToolName, limit};
 
 /// The tool that runs commands, in trees that have it.
@@ -91,9 +91,15 @@ impl fmt::Display for WeakerBoxBelow {
 }
 
 impl Definition {
-    /// The roles that may run commands, their own or those of the tree file.
+    /// The roles that may run commands, their own or those of the tree file, and those whose agents are programs.
     pub fn roles_with_commands(&self) -> impl Iterator<Item = (&RoleName, &Role)> {
-        self.roles.iter().filter(|(_, role)| self.command_tools().any(|tool| role.caps.tools.has(tool)))
+        let runs = |role: &Role| self.command_tools().any(|tool| role.caps.tools.has(tool));
+        self.roles.iter().filter(move |(_, role)| role.program.is_some() || runs(role))
+    }
+
+    /// The roles whose agents are programs.
+    pub fn programs(&self) -> impl Iterator<Item = (&RoleName, &Role, &ProgramSpec)> {
+        self.roles.iter().filter_map(|(name, role)| Some((name, role, role.program.as_deref()?)))
     }
 
     /// The tools that run commands. A tree that started has those that it was started with.

@@ -54,6 +54,12 @@ impl BudgetSpec {
         Self { limit, ..Self::default() }
     }
 
+    /// What happens at a ceiling, without ceilings and times.
+    pub(crate) fn without_ceilings(&self) -> Self {
+        let (on_low, wrap_up) = (self.on_low.clone(), self.wrap_up);
+        Self { on_low, wrap_up, answer_reserve: self.answer_reserve, ..Self::default() }
+    }
+
     /// Fills absent fields from `other`.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {

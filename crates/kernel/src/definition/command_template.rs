@@ -115,6 +115,11 @@ impl CommandTemplate {
         self.0.iter().enumerate().flat_map(|(at, word)| word.arguments().map(move |name| (at, name)))
     }
 
+    /// Whether a word is a place and nothing else.
+    pub(super) fn is_place(&self, word: usize) -> bool {
+        self.0.get(word).is_some_and(|word| matches!(word.0.as_slice(), [Piece::Argument(_)]))
+    }
+
     /// The words without a place.
     pub fn fixed_words(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(Word::fixed)

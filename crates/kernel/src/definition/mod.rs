@@ -15,6 +15,7 @@ mod literals;
 mod model_provider;
 mod network;
 mod output_schema;
+mod program;
 mod questions;
 mod rate_limit;
 mod refusal;
@@ -61,6 +62,7 @@ pub use literals::{
 pub use model_provider::ModelProvider;
 pub use network::Network;
 pub use output_schema::{FieldMismatch, Mismatch, MismatchKind, OutputSchema};
+pub use program::{KnownProgram, ProgramCommand, ProgramCommandError, ProgramSpec};
 pub use questions::QuestionPolicy;
 pub use rate_limit::RateLimit;
 pub use refusal::Refusal;
@@ -489,7 +491,15 @@ impl Definition {
             if let Some(turns) = &role.turns {
                 turns.check()?;
             }
-            self.model(&role.model)?;
+            match &role.program {
+                Some(program) if role.turns.is_none() => program.check()?,
+                Some(_) => {
+                    return Err(Refusal::BadProgram {
+                        reason: "an agent is a program or takes turns".to_owned(),
+                    });
+                }
+                None => drop(self.model(&role.model)?),
+            }
             role.budget.check()?;
             role.rate.check()?;
             bounded("caps", role.caps.len())?;

@@ -137,6 +137,8 @@ pub enum Refusal {
     TimeoutBelowUse { agent: AgentId, ms: u64, used_ms: u64 },
     #[error("a timeout of {ms} ms is not between 1 and {ms_max}: give one in that range or leave it out")]
     BadTimeout { ms: u64, ms_max: u64 },
+    #[error("the program of a role cannot be one: {reason}")]
+    BadProgram { reason: String },
     #[error("`{agent}` has no timeout to extend: name the agent that has one")]
     NoTimeout { agent: AgentId },
     #[error("an answer reserve of {percent} % is above {percent_max} %: leave something for the children")]
@@ -294,7 +296,8 @@ impl From<AmountError> for Refusal {
 
 impl Refusal {
     /// Every code.
-    pub const CODES: [&'static str; 100] = [
+    pub const CODES: [&'static str; 101] = [
+        "bad_program",
         "tree_not_started",
         "tree_started_before",
         "tree_ended",
@@ -446,6 +449,7 @@ impl Refusal {
             Self::NotSealed => "not_sealed",
             Self::TimeoutBelowUse { .. } => "timeout_below_use",
             Self::BadTimeout { .. } => "bad_timeout",
+            Self::BadProgram { .. } => "bad_program",
             Self::NoTimeout { .. } => "no_timeout",
             Self::BadReserve { .. } => "bad_reserve",
             Self::BadRepeats { .. } => "bad_repeats",

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::BudgetSpec;
 use crate::budget::{Amounts, Resource};
 use crate::definition::{
-    Allow, BoxSpec, Caps, FolderGrants, HostRequests, ModelSpec, Network, OutputSchema, QuestionPolicy,
-    RateLimit, Refusal, Share, WindowSpec, bounded,
+    Allow, BoxSpec, Caps, FolderGrants, HostRequests, ModelSpec, Network, OutputSchema, ProgramSpec,
+    QuestionPolicy, RateLimit, Refusal, Share, WindowSpec, bounded,
 };
-use crate::primitives::{Body, ByName, FolderPath, ModelName, TokenCount, ToolName, limit};
+use crate::primitives::{Body, ByName, FolderPath, ModelName, RoleName, TokenCount, ToolName, limit};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,9 +29,21 @@ pub struct Role {
     /// How it takes turns on its own. Without it, the agent is driven from outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Turns>,
+    /// The program that its agents are, in place of a model and turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Box<ProgramSpec>>,
 }
 
 impl Role {
+    /// A role whose agents are programs: a leaf that has no network and spawns nothing but what its program spawns. Its
+    /// model calls come from outside.
+    #[must_use]
+    pub fn of_program(name: &RoleName, program: ProgramSpec) -> Self {
+        let own = Self::new(ModelName::of_none());
+        let caps = Caps { spawn: Allow::only([name.clone()]), ..own.caps };
+        Self { caps, recursive: Recursion::Allowed, turns: None, program: Some(Box::new(program)), ..own }
+    }
+
     /// A role with the defaults of a tree file: it takes turns, may spawn every role except itself, and has no tools
     /// and no network.
     #[must_use]
@@ -47,7 +59,8 @@ impl Role {
             depth_max: limit::DEPTH_MAX,
         };
         let (budget, recursive) = (BudgetSpec::default(), Recursion::Refused);
-        Self { model, caps, budget, recursive, rate: RateLimit::NONE, turns: Some(Turns::default()) }
+        let turns = Some(Turns::default());
+        Self { model, caps, budget, recursive, rate: RateLimit::NONE, turns, program: None }
     }
 
     /// Sets the prompt, which its model reads first.
@@ -74,19 +87,26 @@ impl Role {
     /// What surrounds the commands of its agents.
     #[must_use]
     pub fn sandbox(&self) -> BoxSpec {
-        self.turns.as_ref().map_or_else(BoxSpec::default, |turns| turns.sandbox.clone())
+        let of_program = self.program.as_ref().map(|program| &program.sandbox);
+        let own = self.turns.as_ref().map(|turns| &turns.sandbox).or(of_program);
+        own.cloned().unwrap_or_default()
     }
 
     /// The repository that each of its agents has a copy of.
     #[must_use]
     pub fn working_copy(&self) -> Option<&FolderPath> {
-        self.turns.as_ref()?.working_copy.as_ref()
+        match (&self.turns, &self.program) {
+            (Some(turns), _) => turns.working_copy.as_ref(),
+            (None, Some(program)) => program.working_copy.as_ref(),
+            (None, None) => None,
+        }
     }
 
     /// How much its agents may write into their folders.
     #[must_use]
     pub fn outputs(&self) -> OutputLimits {
-        self.turns.as_ref().map_or_else(OutputLimits::default, |turns| turns.outputs)
+        let of_program = self.program.as_ref().map(|program| program.outputs);
+        self.turns.as_ref().map(|turns| turns.outputs).or(of_program).unwrap_or_default()
     }
 }
 
@@ -208,7 +228,7 @@ impl Default for OutputLimits {
 }
 
 impl OutputLimits {
-    fn is_default(&self) -> bool {
+    pub(super) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }

@@ -3,6 +3,7 @@
 pub mod blobs;
 mod connection_log;
 pub mod model;
+pub mod program;
 mod rights;
 pub mod tool;
 mod tool_source;

@@ -322,7 +322,8 @@ impl RoleName {
 
 impl ModelName {
     /// Stands for the model of an agent that has none.
-    pub(crate) fn of_none() -> Self {
+    #[must_use]
+    pub fn of_none() -> Self {
         Self("none".into())
     }
 }

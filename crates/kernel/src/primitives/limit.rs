@@ -126,6 +126,8 @@ pub const MODEL_CALL_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 pub const PRICE_RATES_MAX: usize = 256;
 /// Default time one tool call may take.
 pub const TOOL_TIMEOUT_MS: u64 = 60_000;
+/// How long a model call of a program that is an agent waits at a ceiling, if its role says nothing.
+pub const HALT_WAIT_MS: u64 = 10 * 60 * 1_000;
 /// Longest time in which a source of tools lists them, when a tree starts or is resumed.
 pub const TOOL_DISCOVERY_MS_MAX: u64 = 30_000;
 /// Most open calls of one agent: bounds a storm of tool calls in one answer.

@@ -52,6 +52,8 @@ pub enum FailureCode {
     OutputTruncated,
     /// A program ended with an error.
     ProgramFailed,
+    /// The process that ran its program died, and the program is not started again.
+    ProgramLost,
     /// There was no answer in time.
     QuestionExpired,
     /// Several answers have the same number of votes.
@@ -73,7 +75,7 @@ pub enum FailureCode {
 }
 
 impl FailureCode {
-    const PLAIN: [Self; 27] = [
+    const PLAIN: [Self; 28] = [
         Self::BadCondition,
         Self::BadOutputSchema,
         Self::BadTemplate,
@@ -95,6 +97,7 @@ impl FailureCode {
         Self::OutputMismatch,
         Self::OutputTruncated,
         Self::ProgramFailed,
+        Self::ProgramLost,
         Self::QuestionExpired,
         Self::Tie,
         Self::Timeout,
@@ -127,6 +130,7 @@ impl FailureCode {
             Self::OutputMismatch => "output_mismatch",
             Self::OutputTruncated => "output_truncated",
             Self::ProgramFailed => "program_failed",
+            Self::ProgramLost => "program_lost",
             Self::QuestionExpired => "question_expired",
             Self::Tie => "tie",
             Self::Timeout => "timeout",

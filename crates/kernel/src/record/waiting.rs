@@ -14,6 +14,8 @@ pub enum WaitReason {
         /// The amount it needs at every account up the chain.
         ask: Amounts,
     },
+    /// A ceiling below the root must be raised first: a call of a program that is an agent of the tree.
+    Ceiling,
     /// As many effects run as are allowed.
     Slot,
     /// A rate limit.
@@ -40,6 +42,7 @@ impl WaitReason {
     pub(crate) const fn is_startable(self) -> bool {
         match self {
             Self::Budget { .. }
+            | Self::Ceiling
             | Self::Slot
             | Self::Rate
             | Self::Breaker
@@ -56,6 +59,7 @@ impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Budget { .. } => "budget",
+            Self::Ceiling => "ceiling",
             Self::Slot => "slot",
             Self::Rate => "rate",
             Self::Breaker => "breaker",

@@ -131,6 +131,15 @@ impl Work {
         }
     }
 
+    /// Whether it is the program that an agent is.
+    #[must_use]
+    pub const fn is_program(&self) -> bool {
+        match self {
+            Self::Tool(tool) => tool.is_program,
+            Self::Model(_) | Self::Child(_) | Self::Wait(_) | Self::Question(_) => false,
+        }
+    }
+
     pub(crate) const fn output_cap(&self) -> Option<u64> {
         match self {
             Self::Model(model) => Some(model.output_cap),
@@ -156,6 +165,10 @@ pub struct ToolCall {
     /// The hosts that a person allowed it beside those of its agent.
     #[serde(default, skip_serializing_if = "Network::is_denied")]
     pub network: Network,
+    /// Whether it is the program that its agent is. It holds nothing and takes no slot: what it uses is held by the model
+    /// calls that it makes.
+    #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
+    pub is_program: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ mod decide;
 mod draft;
 pub(crate) mod graph;
 mod input;
+pub(crate) mod program;
 pub mod report;
 pub mod request;
 pub(crate) mod shared;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Halt, Subject, World};
 use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
-use crate::definition::{Builtin, Graph, ModelSpec};
+use crate::definition::{Builtin, Graph, ModelSpec, Refusal};
 use crate::primitives::{
     AgentId, Body, CallId, Category, Envelope, ModelName, Running, Seq, Time, TimerId, TokenCount, limit,
 };
@@ -370,7 +370,10 @@ impl World {
     /// Whether a parent may give a child another task after it has completed.
     fn follows_up(&self, parent: AgentIx, child: AgentIx) -> bool {
         let caps = self.agents.living(parent).map(|parent| &parent.terms.caps.tools);
+        // What a program knew is not here.
+        let role = self.definition().roles.get(&self.agent(child).terms.role);
         caps.is_some_and(|tools| tools.has(Builtin::FollowupTask.as_str()))
+            && role.is_none_or(|role| role.program.is_none())
             && self.agent(child).progress.window.can_go_on()
     }
 
@@ -459,7 +462,11 @@ impl World {
         call.attempt = attempt;
         let (ix, timer) = (call.agent, call.timer.take());
         let is_ordinary = call.work.is_turn() && call.work.wrap_up().is_none();
+        let is_outside = call.work.outside().is_some();
         self.clear_timer(timer);
+        if is_outside && let Some(program) = self.program_above(ix) {
+            self.agents.agent_mut(program).given_up = None;
+        }
         let agent = self.agents.agent_mut(ix);
         if is_ordinary {
             agent.progress.goes_on();
@@ -557,7 +564,7 @@ impl World {
         let (ix, is_running, timer) = (call.agent, call.is_running(), call.timer.take());
         let (is_wait, is_void) = (matches!(call.work, Work::Wait(_)), call.is_void);
         let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
-        let is_outside = call.work.outside().is_some();
+        let (is_outside, is_program) = (call.work.outside().is_some(), call.work.is_program());
         let continues = matches!(&call.work, Work::Model(model) if model.continues);
         if let Work::Question(_) = &call.work {
             let answer =
@@ -578,6 +585,9 @@ impl World {
         }
         self.clear_timer(timer);
         self.ledger.line_leave(id.0);
+        if is_outside {
+            self.given_up(ix, outcome);
+        }
         let rank = ask.map(|ask| self.rank(ix, ask));
         self.calls.remove(id);
         let rules = self.rules;
@@ -587,6 +597,9 @@ impl World {
         }
         agent.kinds.waits -= u16::from(is_wait);
         agent.kinds.unasked -= u16::from(ask.is_none());
+        if is_program {
+            return self.program_answered(ix, outcome);
+        }
         // The context of an outside program is its own.
         if is_void || is_outside {
             return;
@@ -640,6 +653,34 @@ impl World {
             // An answer that continues a cut one contains both texts. Rules 5 added the first text again.
             self.step_answered(ix, body, continues && rules < 6);
         }
+    }
+
+    /// Notes at which ceiling a call of a program was given up.
+    fn given_up(&mut self, ix: AgentIx, outcome: &Outcome) {
+        if let Outcome::Refused { refusal: Refusal::Ceiling { account, short } } = outcome
+            && let Some(program) = self.program_above(ix)
+        {
+            self.agents.agent_mut(program).given_up = Some(Box::new((account.clone(), *short)));
+        }
+    }
+
+    /// Keeps the answer of an agent that is a program.
+    fn program_answered(&mut self, ix: AgentIx, outcome: &Outcome) {
+        if let Outcome::Done { body, is_error: false, .. } = outcome {
+            self.agents.answered(ix, body);
+            self.step_answered(ix, body, false);
+        }
+    }
+
+    /// The nearest agent from here up that is a running program.
+    fn program_above(&self, ix: AgentIx) -> Option<AgentIx> {
+        let runs = |ix: &AgentIx| {
+            let agent = self.agents.living(*ix);
+            agent.is_some_and(|agent| {
+                agent.open.iter().any(|id| self.calls.find(*id).is_some_and(|call| call.work.is_program()))
+            })
+        };
+        std::iter::once(ix).chain(self.agents.above(ix)).find(runs)
     }
 
     fn node_ended(&mut self, graph: &AgentId, frame: FrameIx, end: &NodeEnd) {

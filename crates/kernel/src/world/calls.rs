@@ -202,14 +202,17 @@ impl Calls {
 
     /// Changes a call's stage and updates the counters.
     pub(crate) fn move_to(&mut self, id: CallId, stage: CallStage) {
-        let before = std::mem::replace(&mut self.call_mut(id).stage, stage);
+        let call = self.call_mut(id);
+        let before = std::mem::replace(&mut call.stage, stage);
+        // A program takes no slot: its model calls need them.
+        let counts = u32::from(!call.work.is_program());
         match before {
             CallStage::Waiting(_) => {
                 self.startable.remove(&id);
                 self.slotless.remove(&id);
                 self.uncached.remove(&id);
             }
-            CallStage::Running { .. } => self.running -= 1,
+            CallStage::Running { .. } => self.running -= counts,
             CallStage::Asked => {}
         }
         match stage {
@@ -221,7 +224,7 @@ impl Calls {
                     _ => {}
                 }
             }
-            CallStage::Running { .. } => self.running += 1,
+            CallStage::Running { .. } => self.running += counts,
             CallStage::Waiting(_) | CallStage::Asked => {}
         }
     }

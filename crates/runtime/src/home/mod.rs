@@ -25,7 +25,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::drivers::{DriverSource, Drivers, NoDriver};
 use crate::hooks::TreeHooks;
 use crate::rng::Rng;
-use crate::tree::{ApplyError, Begin, BranchError, BranchOff, Tree, apply, branch};
+use crate::tree::{ApplyError, Begin, BranchError, BranchOff, ProgramRunner, Tree, apply, branch};
 
 pub use remove::{Orphan, RemoveError};
 pub use resume::ResumeError;
@@ -40,6 +40,7 @@ pub struct Home {
     /// Who makes its requests, unless they say so themselves.
     actor: Actor,
     hooks: Option<Arc<dyn TreeHooks>>,
+    programs: Option<Arc<dyn ProgramRunner>>,
     /// Shared by all its trees.
     limits: Arc<CallLimits>,
     clock: Arc<dyn Clock>,
@@ -87,6 +88,7 @@ impl Home {
             source: Arc::new(source),
             actor: Actor::PROGRAM,
             hooks: None,
+            programs: None,
             limits: Arc::default(),
             clock,
             rng: Mutex::new(rng),
@@ -112,6 +114,21 @@ impl Home {
     pub fn with_hooks(mut self, hooks: Arc<dyn TreeHooks>) -> Self {
         self.hooks = Some(hooks);
         self
+    }
+
+    /// Sets who runs the programs that are agents of its trees. Without it, no tree with such agents starts here.
+    #[must_use]
+    pub fn with_programs(mut self, runner: Arc<dyn ProgramRunner>) -> Self {
+        self.programs = Some(runner);
+        self
+    }
+
+    /// Refuses a tree with agents that are programs, if nothing runs them.
+    fn check_programs(&self, definition: &Definition) -> Result<(), NoDriver> {
+        match definition.programs().next() {
+            Some((role, ..)) if self.programs.is_none() => Err(NoDriver::Program { role: role.clone() }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// A tree that runs in this home.
@@ -255,6 +272,7 @@ impl Home {
             clock: Arc::clone(&self.clock),
             draws,
             hooks: self.hooks.clone(),
+            programs: self.programs.clone(),
             limits: Arc::clone(&self.limits),
             stop: self.stop.clone(),
         }

@@ -112,6 +112,7 @@ impl Home {
         let definition = seed.world().definition();
         let drivers = self.drivers(tree, definition).await.ok_or(ResumeError::Shutdown)?;
         let drivers = drivers.map_err(ResumeError::NoDriver)?;
+        self.check_programs(definition).map_err(ResumeError::NoDriver)?;
         drivers.check(definition).map_err(ResumeError::NoDriver)?;
         seed.fill_folders(&drivers).await.map_err(|error| match error {
             NotFilled::Journal(fault) => ResumeError::Journal(fault),

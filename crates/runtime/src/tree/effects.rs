@@ -9,7 +9,7 @@ use futures::FutureExt;
 use spinney_journal::Journal;
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Contexts, Origin, SharedText};
-use spinney_kernel::definition::Builtin;
+use spinney_kernel::definition::{Builtin, ProgramSpec};
 use spinney_kernel::port::blobs::{BlobReader, missed};
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model};
 use spinney_kernel::port::{Pending, model, tool};
@@ -23,10 +23,12 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
+use super::Tree;
 use super::connections::CallConnections;
 use super::hooked::{Ended, Verdict, Veto};
 use super::payload::{Payload, returned_with, said};
 use super::prepared::{ModelStart, Preparing, ToolStart};
+use super::program::{ProgramRun, ProgramRunner};
 use crate::bus::{Delta, Hub};
 use crate::call_limits::{CallLimits, CallPass, NotYet, Sending};
 use crate::clock::Clock;
@@ -66,6 +68,13 @@ pub(super) struct Effects {
     pub(super) out: VecDeque<Out>,
     pub(super) hub: Arc<Hub>,
     pub(super) blobs: BlobReader,
+    pub(super) programs: Option<Programs>,
+}
+
+/// Who runs programs that are agents, and the tree that they are agents of.
+pub(super) struct Programs {
+    pub(super) runner: Arc<dyn ProgramRunner>,
+    pub(super) tree: Tree,
 }
 
 pub(super) struct Out {
@@ -98,7 +107,10 @@ impl Effects {
 
     /// Asks the limits that all trees share whether a model call may be sent. A model without a driver has none.
     pub(super) fn admit(&self, start: &ModelStart) -> Result<Option<Box<CallPass>>, NotYet> {
-        let ModelStart { ticket, attempt, input_tokens, rates, .. } = start;
+        let ModelStart { ticket, attempt, input_tokens, rates, is_of_program, .. } = start;
+        if *is_of_program {
+            return Ok(None);
+        }
         let Some(driver) = self.drivers.model(&attempt.model) else { return Ok(None) };
         let sending = Sending {
             tree: self.tree,
@@ -114,7 +126,9 @@ impl Effects {
     }
 
     pub(super) fn call_model(&mut self, start: ModelStart, pass: Option<Box<CallPass>>) {
-        let ModelStart { ticket, attempt, hooked, leads, .. } = start;
+        let ModelStart { ticket, attempt, hooked, leads, is_of_program, .. } = start;
+        let of_program =
+            self.programs.as_ref().filter(|_| is_of_program).map(|programs| programs.runner.model());
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, model = %attempt.model, "call started");
         // A task is moved several times before it runs, so it carries little.
@@ -123,7 +137,7 @@ impl Effects {
         let first = leads.then(|| self.reports.clone());
         let listeners = Listeners { ticket, hub: Arc::clone(&self.hub), first };
         self.start(ticket, stop, None, async move {
-            let Some(driver) = drivers.model(&attempt.model) else {
+            let Some(driver) = of_program.as_ref().or_else(|| drivers.model(&attempt.model)) else {
                 return (failed(ticket, missing(&format!("model `{}`", attempt.model))), Verdict::Fine);
             };
             let called = Arc::clone(&attempt);
@@ -143,7 +157,7 @@ impl Effects {
     }
 
     pub(super) fn call_tool(&mut self, start: ToolStart) {
-        let ToolStart { ticket, mut attempt, timeout_ms, shown_bytes, hooked } = start;
+        let ToolStart { ticket, mut attempt, timeout_ms, shown_bytes, program, hooked } = start;
         attempt.watchers = watchers(ticket, Arc::clone(&attempt.origin), Arc::clone(&self.hub));
         let connections = CallConnections::new(ticket, Arc::clone(&self.clock), self.reports.clone());
         attempt.connections = connections.log();
@@ -151,21 +165,33 @@ impl Effects {
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, tool = %attempt.tool, "call started");
         let drivers = self.drivers.clone();
+        let called = match program {
+            Some(program) => self.program(program, attempt),
+            None => tool_of(&drivers, attempt),
+        };
         let (stop, mut stopped) = oneshot::channel();
         self.start(ticket, stop, Some(connections), async move {
-            let Some(driver) = drivers.tool(&attempt.tool).cloned() else {
-                return (failed(ticket, missing(&format!("tool `{}`", attempt.tool))), Verdict::Fine);
+            let called = match called {
+                Ok(called) => called,
+                Err(missing) => return (failed(ticket, missing), Verdict::Fine),
             };
             let Some(hooked) = hooked else {
-                let ended = call_tool(driver.call(attempt), timeout_ms, &mut stopped).await;
+                let ended = call_tool(called, timeout_ms, &mut stopped).await;
                 return (report(&drivers, ticket, ended.map(Returned::Tool), expected), Verdict::Fine);
             };
-            let call = async |stop: &mut Stop| {
-                call_tool(driver.call(attempt), timeout_ms, stop).await.map(Returned::Tool)
-            };
+            let call = async |stop: &mut Stop| call_tool(called, timeout_ms, stop).await.map(Returned::Tool);
             let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
             (report(&drivers, ticket, ended, expected), verdict)
         });
+    }
+
+    /// The program of an agent.
+    fn program(&self, spec: Arc<ProgramSpec>, attempt: tool::ToolAttempt) -> Result<ToolWork, AttemptError> {
+        let Some((programs, starter)) = self.programs.as_ref().zip(self.drivers.program_starter()) else {
+            return Err(missing("programs"));
+        };
+        let run = ProgramRun::new(programs.tree.clone(), spec, attempt, Arc::clone(starter));
+        Ok(programs.runner.run(run))
     }
 
     /// Tells a call to stop; it still reports.
@@ -364,8 +390,17 @@ async fn joined(
     Ok(answer)
 }
 
+type ToolWork = Pending<Result<tool::ToolAnswer, AttemptError>>;
+
+fn tool_of(drivers: &Drivers, attempt: tool::ToolAttempt) -> Result<ToolWork, AttemptError> {
+    match drivers.tool(&attempt.tool) {
+        Some(driver) => Ok(driver.call(attempt)),
+        None => Err(missing(&format!("tool `{}`", attempt.tool))),
+    }
+}
+
 async fn call_tool(
-    work: Pending<Result<tool::ToolAnswer, AttemptError>>,
+    work: ToolWork,
     timeout_ms: u64,
     stop: &mut Stop,
 ) -> Result<tool::ToolAnswer, AttemptError> {

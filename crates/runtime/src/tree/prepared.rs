@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use spinney_kernel::context::{Contexts, Origin};
-use spinney_kernel::definition::Role;
+use spinney_kernel::definition::{ProgramSpec, Role};
 use spinney_kernel::port::blobs::BlobReader;
 use spinney_kernel::port::{AgentFolder, Rights, model, tool};
 use spinney_kernel::primitives::{AgentId, CallId, limit};
@@ -31,6 +31,8 @@ pub(super) struct ModelStart {
     pub(super) hooked: Option<Box<Hooked>>,
     /// Whether calls with the same prompt prefix wait for its first token.
     pub(super) leads: bool,
+    /// Whether a program makes it that is an agent of the tree.
+    pub(super) is_of_program: bool,
     /// Upper bound.
     pub(super) input_tokens: u64,
     pub(super) rates: CallRates,
@@ -42,6 +44,8 @@ pub(super) struct ToolStart {
     pub(super) timeout_ms: u64,
     /// How many bytes of the output are shown whole, if the tool sets that.
     pub(super) shown_bytes: Option<u32>,
+    /// If it is the program of its agent.
+    pub(super) program: Option<Arc<ProgramSpec>>,
     pub(super) hooked: Option<Box<Hooked>>,
 }
 
@@ -118,7 +122,9 @@ impl Preparing<'_> {
                         .unwrap_or_default(),
                     tree: definition.limits.rate,
                 };
-                let start = ModelStart { ticket, attempt, hooked, leads, input_tokens, rates };
+                let role = definition.roles.get(&attempt.origin.role);
+                let is_of_program = work.outside.is_some() && role.is_some_and(|role| role.program.is_some());
+                let start = ModelStart { ticket, attempt, hooked, leads, is_of_program, input_tokens, rates };
                 Some(Prepared::CallModel(Box::new(start)))
             }
             Effect::CallTool { call, attempt, agent, tool, ask, args, key } => {
@@ -128,9 +134,14 @@ impl Preparing<'_> {
                 let definition = self.world.definition();
                 let role = definition.roles.get(&origin.role);
                 let spec = definition.tools.get(&tool);
-                let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(limit::TOOL_TIMEOUT_MS);
-                let shown_bytes = spec.and_then(|spec| spec.shown_bytes);
                 let Work::Tool(work) = &self.world.call(call)?.work else { return None };
+                let program = role.and_then(|role| role.program.as_deref()).filter(|_| work.is_program);
+                let program = program.cloned().map(Arc::new);
+                // Only its agent's time ends a program.
+                let default_ms =
+                    if program.is_some() { limit::TIMEOUT_MS_MAX } else { limit::TOOL_TIMEOUT_MS };
+                let timeout_ms = spec.and_then(|spec| spec.timeout_ms).unwrap_or(default_ms);
+                let shown_bytes = spec.and_then(|spec| spec.shown_bytes);
                 let ticket = Ticket { call, attempt };
                 let mut attempt = tool::ToolAttempt::new(origin, call, key, tool, args);
                 attempt.attempt = ticket.attempt;
@@ -144,7 +155,7 @@ impl Preparing<'_> {
                 attempt.workspace = self.workspace(&attempt.origin);
                 let (origin, target) = (&attempt.origin, Target::Tool(attempt.tool.clone()));
                 let hooked = Hooked::around(self.hooks, self.world, ticket, origin, target, &attempt.key);
-                let start = ToolStart { ticket, attempt, timeout_ms, shown_bytes, hooked };
+                let start = ToolStart { ticket, attempt, timeout_ms, shown_bytes, program, hooked };
                 Some(Prepared::CallTool(Box::new(start)))
             }
         }

@@ -18,11 +18,12 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tracing::Instrument as _;
 
-use super::effects::{EffectResult, Effects, REPORTS_MAX, Ticket, blob_reader};
+use super::effects::{EffectResult, Effects, Programs, REPORTS_MAX, Ticket, blob_reader};
 use super::fill::{NotFilled, fill};
 use super::gate::{Confirmations, Confirmed, Gate, Held};
 use super::live_state::{Decided, LiveState};
 use super::prepared::{ModelStart, Prepared};
+use super::program::ProgramRunner;
 use super::rollback::{PreparedRollback, Requested};
 use super::timers::Timers;
 use super::{Enclosing, FreeBudget, REQUESTS_MAX, Stopped, Tree, TreeCommand, TreeSnapshot, TreeStatus};
@@ -42,6 +43,7 @@ pub(crate) struct Begin {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) draws: Rng,
     pub(crate) hooks: Option<Arc<dyn TreeHooks>>,
+    pub(crate) programs: Option<Arc<dyn ProgramRunner>>,
     pub(crate) limits: Arc<CallLimits>,
     pub(crate) stop: CancellationToken,
 }
@@ -55,6 +57,7 @@ pub(crate) struct Seed {
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     hooks: Option<Arc<dyn TreeHooks>>,
+    programs: Option<Arc<dyn ProgramRunner>>,
     limits: Arc<CallLimits>,
     stop: CancellationToken,
 }
@@ -124,13 +127,13 @@ pub(crate) async fn release(journal: &dyn Journal, claim: Claim) {
 }
 
 async fn read(begin: Begin, claim: Claim) -> Result<Seed, JournalFault> {
-    let Begin { tree, actor, journal, clock, draws, hooks, limits, stop } = begin;
+    let Begin { tree, actor, journal, clock, draws, hooks, programs, limits, stop } = begin;
     let head = journal.head(tree).await?;
     let mut live = LiveState::new(tree, Arc::clone(&clock), draws);
     if let Some(head) = &head {
         live.recover(journal.as_ref(), head).await?;
     }
-    Ok(Seed { live, actor, claim, head, journal, clock, hooks, limits, stop })
+    Ok(Seed { live, actor, claim, head, journal, clock, hooks, programs, limits, stop })
 }
 
 impl Seed {
@@ -155,7 +158,7 @@ impl Seed {
 
     /// Prepares the tree to run with its drivers.
     pub(crate) fn with(self, drivers: Drivers) -> UnstartedTree {
-        let Self { live, actor, claim, head, journal, clock, hooks, limits, stop } = self;
+        let Self { live, actor, claim, head, journal, clock, hooks, programs, limits, stop } = self;
         let id = live.world.tree();
         let durable = live.world.seq();
         let hash = head.map(|head| head.hash);
@@ -168,9 +171,21 @@ impl Seed {
         let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
         let stop = Box::pin(stop.cancelled_owned());
         let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
+        let journal_of_handle = Arc::clone(&journal);
+        let tree = Tree {
+            id,
+            actor,
+            requests,
+            status: watched,
+            hub: Arc::clone(&hub),
+            journal: journal_of_handle,
+            claim,
+            drivers: drivers.clone(),
+        };
+        let programs = programs.map(|runner| Programs { runner, tree: tree.clone() });
         let effects = Effects {
             tree: id,
-            drivers: drivers.clone(),
+            drivers,
             hooks,
             limits,
             clock,
@@ -178,6 +193,7 @@ impl Seed {
             out: VecDeque::new(),
             hub: Arc::clone(&hub),
             blobs: blob_reader(Arc::clone(&journal)),
+            programs,
         };
         let run = Run {
             live,
@@ -188,12 +204,11 @@ impl Seed {
             timers: Timers::new(),
             durable,
             status,
-            hub: EndOnDrop(Arc::clone(&hub)),
+            hub: EndOnDrop(hub),
             tail: VecDeque::new(),
             streaming: Vec::new(),
             mode: Mode::Running,
         };
-        let tree = Tree { id, actor, requests, status: watched, hub, journal, claim, drivers };
         UnstartedTree { run, inlets, tree }
     }
 }

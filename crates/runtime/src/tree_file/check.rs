@@ -49,6 +49,7 @@ impl TreeFile {
         }
         let limited = startable(definition, reach).filter(|role| is_limited(definition, &role.budget));
         let chosen = reach.chosen(definition).filter(|(role, _)| is_limited(definition, &role.budget));
+        let limited = limited.filter(|role| role.program.is_none());
         let models = limited.map(|role| &role.model).chain(chosen.map(|(_, model)| model));
         let models = models.filter(|model| definition.price(model).is_none());
         let mut seen = BTreeSet::new();
@@ -150,7 +151,7 @@ impl TreeFile {
     /// Entries of `subagents` that their agent can never spawn, although others can.
     fn contradictions(&self, definition: &Definition, reach: &Reach) -> Vec<FileError> {
         let mut errors = Vec::new();
-        for (name, role) in &definition.roles {
+        for (name, role) in definition.roles.iter().filter(|(_, role)| role.program.is_none()) {
             let Allow::Only(children) = &role.caps.spawn else { continue };
             let path = [Step::Key("agents"), Step::Key(name.as_str()), Step::Key("subagents")];
             if !children.is_empty() && !spawns(&role.caps.tools) {

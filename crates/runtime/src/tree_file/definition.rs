@@ -115,7 +115,10 @@ impl Reader<'_> {
             self.noted(self.said(&[Step::Key("goal")], goal, limit::TEXT_BYTES_MAX));
             self.noted(self.template(&[Step::Key("goal")], goal));
         }
-        self.noted(self.some("models", keys.models.len()));
+        let calls_models = keys.agents.values().any(|agent| agent.program.is_none());
+        if calls_models {
+            self.noted(self.some("models", keys.models.len()));
+        }
         self.noted(self.some("agents", keys.agents.len()));
         let limits = self.limits(&keys.limits);
         let mut models = ByName::default();
@@ -133,6 +136,7 @@ impl Reader<'_> {
             roles.insert(name.clone(), self.role(name, agent, limits.depth_max));
         }
         self.check_box();
+        self.check_programs();
         let budget = self.noted(self.root_budget(&keys.budget));
         let tags = self.tags();
         let inputs = self.inputs(&keys.inputs);
@@ -298,14 +302,19 @@ impl Reader<'_> {
     }
 
     fn role(&self, name: &RoleName, keys: &AgentKeys, depth_max: u32) -> Role {
+        if let Some(program) = &keys.program {
+            return self.program_role(name, keys, program, depth_max);
+        }
         let agent = [Step::Key("agents"), Step::Key(name.as_str())];
         let at = |key| [agent[0], agent[1], Step::Key(key)];
         let item = |key, index| [agent[0], agent[1], Step::Key(key), Step::Item(index)];
         let bounded = |key, count, range| {
             self.noted(self.bounded(&[agent[0], agent[1], Step::Key("limits"), Step::Key(key)], count, range))
         };
-        if !self.is_lost(&["agents", name.as_str(), "model"]) {
-            self.noted(self.is_model(&at("model"), &keys.model));
+        if let Some(model) = &keys.model
+            && !self.is_lost(&["agents", name.as_str(), "model"])
+        {
+            self.noted(self.is_model(&at("model"), model));
         }
         self.noted(self.short(&at("prompt"), &keys.prompt, limit::TEXT_BYTES_MAX));
         self.noted(self.template(&at("prompt"), &keys.prompt));
@@ -331,7 +340,8 @@ impl Reader<'_> {
         let (approvals, host_requests) = self.approvals(&at("approvals"), &keys.approvals);
         let default = Turns::default();
         Role {
-            model: keys.model.clone(),
+            // Without one the file has an error.
+            model: keys.model.clone().unwrap_or_else(ModelName::of_none),
             caps: Caps {
                 models: Allow::All,
                 below: Allow::list(keys.subagent_models.iter().cloned()),
@@ -342,9 +352,10 @@ impl Reader<'_> {
                 folders: None,
                 depth_max: depth.map_or(depth_max, narrow),
             },
-            budget: self.noted(self.budget(&at("budget"), &keys.budget)),
+            budget: self.noted(self.budget(&at("budget"), &keys.budget.keys())),
             rate: self.rate(&at("rate"), &keys.rate),
             recursive: if keys.recursive { Recursion::Allowed } else { Recursion::Refused },
+            program: None,
             turns: Some(Turns {
                 prompt: Body::text(working_copies::prompt(keys)),
                 turns_max: turns.map_or(default.turns_max, narrow),
@@ -449,7 +460,7 @@ impl Reader<'_> {
         }
     }
 
-    fn outputs(&self, agent: Path<'_>, keys: &AgentLimitKeys) -> OutputLimits {
+    pub(super) fn outputs(&self, agent: Path<'_>, keys: &AgentLimitKeys) -> OutputLimits {
         let at = |key| agent.iter().copied().chain([Step::Key("limits"), Step::Key(key)]).collect::<Vec<_>>();
         let default = OutputLimits::default();
         let most = |key, count, default| {
@@ -521,7 +532,7 @@ impl Reader<'_> {
         self.budget(&[Step::Key("budget")], keys)
     }
 
-    fn budget(&self, path: Path<'_>, keys: &BudgetKeys) -> Result<BudgetSpec, FileError> {
+    pub(super) fn budget(&self, path: Path<'_>, keys: &BudgetKeys) -> Result<BudgetSpec, FileError> {
         let spec = keys.spec();
         if let Some(OnLow::Downgrade(model)) = &spec.on_low {
             let path: Vec<_> =

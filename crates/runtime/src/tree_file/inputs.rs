@@ -183,6 +183,11 @@ pub(super) fn fill(definition: &mut Definition, values: Map<String, Value>) -> R
         definition.goal = goal;
     }
     for (name, role) in &mut definition.roles {
+        if let Some(program) = &mut role.program
+            && let Some(prompt) = filled(&program.prompt, &|| format!("the prompt of `{name}`"))
+        {
+            program.prompt = prompt;
+        }
         let Some(turns) = &mut role.turns else { continue };
         if let Some(prompt) = filled(&turns.prompt.text, &|| format!("the prompt of `{name}`")) {
             turns.prompt = Body::text(prompt);

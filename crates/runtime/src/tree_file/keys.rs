@@ -8,12 +8,14 @@ use serde::de::{Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 use spinney_kernel::definition::{
-    Approval, BudgetKeys, ByteSize, CacheTime, Compact, Count, Preset, PriceKeys, Share, SpanOrOff, Tags,
-    TimeSpan, Unpriced,
+    Approval, BudgetKeys, ByteSize, CacheTime, Compact, Count, OnLow, Percent, Preset, PriceKeys, Repeats,
+    Share, SpanOrOff, Tags, TimeSpan, Timeout, Unpriced, Usd, WrapUp,
 };
 use spinney_kernel::primitives::{
     ByName, Durability, HostRule, ModelName, RoleName, ServerName, ThreadId, ToolName, ValuePattern,
 };
+
+use super::programs::WrittenProgram;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the keys of a tree")]
@@ -254,7 +256,8 @@ impl<'de> Visitor<'de> for BoxVisitor {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the keys of an agent")]
 pub(super) struct AgentKeys {
-    pub(super) model: ModelName,
+    pub(super) model: Option<ModelName>,
+    pub(super) program: Option<WrittenProgram>,
     #[serde(default)]
     pub(super) prompt: String,
     #[serde(default)]
@@ -267,7 +270,7 @@ pub(super) struct AgentKeys {
     #[serde(default)]
     pub(super) limits: AgentLimitKeys,
     #[serde(default)]
-    pub(super) budget: BudgetKeys,
+    pub(super) budget: AgentBudgetKeys,
     #[serde(default)]
     pub(super) rate: RateKeys,
     #[serde(default)]
@@ -299,6 +302,43 @@ pub(super) enum Unanswered {
     Fail,
     Default,
     Cancel,
+}
+
+/// The keys of a budget, with one that only agents have that are programs.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default, expecting = "the keys of a budget")]
+pub(super) struct AgentBudgetKeys {
+    pub(super) cost_usd: Option<Usd>,
+    pub(super) tokens: Option<Count>,
+    pub(super) steps: Option<Count>,
+    pub(super) tool_calls: Option<Count>,
+    pub(super) retries: Option<Count>,
+    pub(super) timeout: Option<Timeout>,
+    pub(super) lend: Option<bool>,
+    pub(super) answer_reserve: Option<Percent>,
+    pub(super) on_low: Option<OnLow>,
+    pub(super) wrap_up: Option<WrapUp>,
+    pub(super) repeats: Option<Repeats>,
+    pub(super) halt_wait: Option<TimeSpan>,
+}
+
+impl AgentBudgetKeys {
+    /// Those of every budget.
+    pub(super) fn keys(&self) -> BudgetKeys {
+        BudgetKeys {
+            cost_usd: self.cost_usd,
+            tokens: self.tokens,
+            steps: self.steps,
+            tool_calls: self.tool_calls,
+            retries: self.retries,
+            timeout: self.timeout,
+            lend: self.lend,
+            answer_reserve: self.answer_reserve,
+            on_low: self.on_low.clone(),
+            wrap_up: self.wrap_up,
+            repeats: self.repeats,
+        }
+    }
 }
 
 #[derive(Deserialize)]

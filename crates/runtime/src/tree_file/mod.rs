@@ -24,6 +24,7 @@ mod node;
 mod pipeline;
 mod pipeline_bound;
 mod problem;
+mod programs;
 mod reach;
 mod recover;
 mod schema;

@@ -67,7 +67,8 @@ impl Reach {
                 if !caps.spawn.has(child) || (is_above && role.recursive == Recursion::Refused) {
                     continue;
                 }
-                match spawned(&caps, depth, &role.caps, &role.model) {
+                let model = role.program.is_none().then_some(&role.model);
+                match spawned(&caps, depth, &role.caps, model) {
                     Ok(narrowed) => {
                         reach.spawns.entry(name.clone()).or_default().insert(child.clone());
                         waiting.push_back((child.clone(), narrowed, depth + 1));
@@ -187,11 +188,11 @@ pub(super) fn spawns(tools: &Allow<ToolName>) -> bool {
 }
 
 /// The rights of a child, in the order in which the kernel checks them.
-fn spawned(parent: &Caps, depth: u32, wanted: &Caps, model: &ModelName) -> Result<Caps, Refusal> {
+fn spawned(parent: &Caps, depth: u32, wanted: &Caps, model: Option<&ModelName>) -> Result<Caps, Refusal> {
     if depth >= parent.depth_max {
         return Err(Refusal::DepthLimit { depth, depth_max: parent.depth_max });
     }
-    parent.check_child_model(wanted, model)?;
+    model.map_or(Ok(()), |model| parent.check_child_model(wanted, model))?;
     parent.narrowed(wanted)
 }
 

@@ -15,6 +15,9 @@ const KEY: &str = "working_copy";
 /// What an agent with a copy is told before its own prompt ends.
 const PROMPT: &str = "You have a working copy of a git repository, `copy/`, that is yours alone. Your commands begin in it, and your file tools reach its files as `copy/…`. Commit as you like: when you end, everything that you changed becomes a branch of the repository.";
 
+/// The same for a program.
+const PROGRAM_PROMPT: &str = "You are in a working copy of a git repository that is yours alone. Commit as you like: when you end, everything that you changed becomes a branch of the repository.";
+
 /// By the roles that have one.
 pub(super) type WrittenCopies = BTreeMap<RoleName, String>;
 
@@ -40,6 +43,16 @@ pub(super) fn prompt(keys: &AgentKeys) -> String {
     }
 }
 
+/// The same for an agent that is a program, which begins in its copy.
+pub(super) fn program_prompt(keys: &AgentKeys) -> String {
+    let prompt = &keys.prompt;
+    match keys.working_copy {
+        None => prompt.clone(),
+        Some(_) if prompt.is_empty() => PROGRAM_PROMPT.to_owned(),
+        Some(_) => format!("{prompt}\n\n{PROGRAM_PROMPT}"),
+    }
+}
+
 impl TreeFile {
     /// Gives agents the repositories that the file names, each as `resolve` says. One that cannot be resolved is not given,
     /// and its error is at its place.
@@ -53,9 +66,11 @@ impl TreeFile {
             match resolve(text) {
                 Err(reason) => errors.push(self.bad_agent(role, KEY, reason)),
                 Ok(path) => {
-                    let turns = self.definition.roles.get_mut(role).and_then(|role| role.turns.as_mut());
-                    if let Some(turns) = turns {
+                    let Some(role) = self.definition.roles.get_mut(role) else { continue };
+                    if let Some(turns) = &mut role.turns {
                         turns.working_copy = Some(path);
+                    } else if let Some(program) = &mut role.program {
+                        program.working_copy = Some(path);
                     }
                 }
             }

@@ -55,6 +55,7 @@ mod owners;
 mod parallel;
 mod pausing;
 mod pipeline_bounds;
+mod program_keys;
 mod questions;
 mod racing_the_end;
 mod raising;

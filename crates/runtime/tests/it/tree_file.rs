@@ -305,6 +305,7 @@ fn lead() -> Role {
         },
         recursive: Recursion::Allowed,
         rate: RateLimit { requests_per_min: Some(5), tokens_per_min: None },
+        program: None,
         turns: Some(Turns {
             prompt: Body::text("You coordinate researchers."),
             turns_max: 8,
@@ -336,6 +337,7 @@ fn plain(model: &str, depth_max: u32) -> Role {
         budget: BudgetSpec::default(),
         recursive: Recursion::Refused,
         rate: RateLimit::NONE,
+        program: None,
         turns: Some(Turns::default()),
     }
 }

@@ -88,10 +88,20 @@ impl Agents {
     /// The agents of a tree, which an earlier process may have begun.
     pub(super) fn new(snapshot: &TreeSnapshot, role: RoleName, terms: AgentTerms) -> Option<Self> {
         let root = snapshot.agents.iter().find(|agent| agent.parent.is_none())?.agent.clone();
+        Some(Self::below(snapshot, root, role, terms))
+    }
+
+    /// The agents of a program that is this agent of the tree.
+    pub(super) fn below(snapshot: &TreeSnapshot, root: AgentId, role: RoleName, terms: AgentTerms) -> Self {
         let life = |status| if status_is_over(status) { Life::Ended } else { Life::Unnamed };
         let taken = snapshot.agents.iter().map(|agent| (agent.agent.clone(), life(&agent.status))).collect();
         let table = Mutex::new(AgentTable { by_wire: BTreeMap::new(), taken });
-        Some(Self { root, role, terms, table })
+        Self { root, role, terms, table }
+    }
+
+    /// The agent that is the program itself.
+    pub(super) const fn root(&self) -> &AgentId {
+        &self.root
     }
 
     /// The agent of the tree that a request belongs to; it is spawned if it is new.

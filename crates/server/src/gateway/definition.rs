@@ -60,6 +60,7 @@ pub fn exec_definition(name: &str, goal: &str, budget: &ExecBudget) -> Result<De
         recursive,
         rate: spinney_kernel::definition::RateLimit::NONE,
         turns: None,
+        program: None,
     };
     let ceilings = [
         (Resource::Cost, budget.cost_nanos),

@@ -1,13 +1,13 @@
 //! Follows the tree's events: tells waiting calls why they wait and how they ended, and people when everything stops
 //! still.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use spinney::Tree;
 use spinney::bus::{Watch, WatchFault};
 use spinney_kernel::budget::Shortfall;
-use spinney_kernel::primitives::{CallId, Seq, Time};
+use spinney_kernel::primitives::{AgentId, CallId, Seq, Time};
 use spinney_kernel::record::{Event, ModelCall, Work};
 use spinney_kernel::world::Halt;
 use tokio::sync::watch;
@@ -25,7 +25,11 @@ pub(super) struct Follower {
     halt: watch::Sender<Option<HaltedCall>>,
     given_up: GivenUp,
     on_notice: OnNotice,
-    /// Calls that were asked for and have not started.
+    /// The agents of the program that have been seen: itself, and everything below it.
+    agents: BTreeSet<AgentId>,
+    /// Its calls that have not ended.
+    calls: BTreeSet<CallId>,
+    /// Those of them that have not started.
     waiting: BTreeMap<CallId, ModelCall>,
     /// Whether a halt is over and no call has started since. It may also be over because its call was given up, or because
     /// the run stops.
@@ -50,37 +54,49 @@ pub(super) async fn follow(tree: Tree, after: Seq, mut follower: Follower) {
 }
 
 impl Follower {
-    pub(super) const fn new(
+    pub(super) fn new(
+        agents: BTreeSet<AgentId>,
         pending_calls: Arc<PendingCalls>,
         models: Arc<Models>,
         halt: watch::Sender<Option<HaltedCall>>,
         given_up: GivenUp,
         on_notice: OnNotice,
     ) -> Self {
-        let waiting = BTreeMap::new();
-        Self { pending_calls, models, halt, given_up, on_notice, waiting, is_unhalted: false }
+        let (calls, waiting, is_unhalted) = (BTreeSet::new(), BTreeMap::new(), false);
+        Self { pending_calls, models, halt, given_up, on_notice, agents, calls, waiting, is_unhalted }
     }
 
     fn take(&mut self, event: &Event, at: Time) {
         match event {
-            Event::CallAsked { call, work: Work::Model(work), .. } if work.outside.is_some() => {
+            Event::AgentSpawned(spawned) => {
+                if spawned.parent.as_ref().is_some_and(|parent| self.agents.contains(parent)) {
+                    self.agents.insert(spawned.agent.clone());
+                }
+            }
+            Event::AgentEnded { agent, .. } => drop(self.agents.remove(agent)),
+            Event::CallAsked { call, agent, work: Work::Model(work) }
+                if work.outside.is_some() && self.agents.contains(agent) =>
+            {
+                self.calls.insert(*call);
                 let ModelCall { model, input_tokens, output_cap, .. } = work;
                 self.waiting.insert(*call, ModelCall::new(model.clone(), *input_tokens, *output_cap));
                 self.pending_calls.update(*call, CallStatus::Asked);
             }
-            Event::CallWaiting { call, why, .. } => {
+            Event::CallWaiting { call, why, .. } if self.calls.contains(call) => {
                 self.pending_calls.update(*call, CallStatus::Waiting(*why));
             }
             Event::LimitRaised { .. } => self.given_up.set(false),
             Event::CallStarted { call, .. } => {
-                self.given_up.set(false);
-                self.waiting.remove(call);
-                self.pending_calls.update(*call, CallStatus::Started);
+                if self.calls.contains(call) {
+                    self.given_up.set(false);
+                    self.waiting.remove(call);
+                    self.pending_calls.update(*call, CallStatus::Started);
+                }
                 if std::mem::take(&mut self.is_unhalted) {
                     (self.on_notice)(Notice::Continued);
                 }
             }
-            Event::CallEnded { call, outcome, .. } => {
+            Event::CallEnded { call, outcome, .. } if self.calls.remove(call) => {
                 self.waiting.remove(call);
                 self.pending_calls.update(*call, CallStatus::Ended(Box::new(outcome.clone())));
             }

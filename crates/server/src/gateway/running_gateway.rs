@@ -1,6 +1,6 @@
 //! A gateway that runs: its address, its key, how it starts and how it ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use spinney::Tree;
-use spinney::tree::RequestError;
+use spinney::tree::{RequestError, TreeSnapshot};
 use spinney_drivers::prices::{PriceTable, PriceTableError};
 use spinney_drivers::wire::{RequestName, Secrets};
-use spinney_kernel::primitives::IdError;
+use spinney_kernel::primitives::{AgentId, IdError, RoleName};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -125,8 +125,37 @@ impl Gateway {
     ) -> Result<Self, GatewayStartError> {
         let snapshot = tree.snapshot().await.map_err(GatewayStartError::Tree)?;
         let role = AGENT.parse().map_err(GatewayStartError::Name)?;
-        let terms = AgentTerms { cost_nanos: settings.child_cost_nanos, agents_max: settings.agents_max };
-        let agents = Agents::new(&snapshot, role, terms).ok_or(GatewayStartError::NoRoot)?;
+        let agents = Agents::new(&snapshot, role, agent_terms(&settings)).ok_or(GatewayStartError::NoRoot)?;
+        Self::start_with(tree, (snapshot, agents), pending_calls, settings, on_notice, socket)
+    }
+
+    /// Starts a gateway for the program that is an agent of a tree. Its calls are that agent's, and its sub-agents are of the
+    /// same role.
+    ///
+    /// # Errors
+    /// What is missing. Then nothing listens.
+    pub async fn start_below(
+        tree: Tree,
+        (agent, role): (AgentId, RoleName),
+        pending_calls: Arc<PendingCalls>,
+        settings: GatewaySettings,
+        on_notice: OnNotice,
+        socket: GatewaySocket,
+    ) -> Result<Self, GatewayStartError> {
+        let snapshot = tree.snapshot().await.map_err(GatewayStartError::Tree)?;
+        let agents = Agents::below(&snapshot, agent, role, agent_terms(&settings));
+        Self::start_with(tree, (snapshot, agents), pending_calls, settings, on_notice, socket)
+    }
+
+    fn start_with(
+        tree: Tree,
+        (snapshot, agents): (TreeSnapshot, Agents),
+        pending_calls: Arc<PendingCalls>,
+        settings: GatewaySettings,
+        on_notice: OnNotice,
+        socket: GatewaySocket,
+    ) -> Result<Self, GatewayStartError> {
+        let members = members(&snapshot, agents.root());
         let table = PriceTable::embedded().map_err(GatewayStartError::Prices)?;
         let models = Arc::new(Models::new(settings.models.clone(), table));
         let upstream = Upstream::new(settings.anthropic.clone(), settings.open_ai.clone(), settings.upstream)
@@ -170,7 +199,7 @@ impl Gateway {
             permissions,
             capped: AtomicU64::new(0),
         });
-        let follower = Follower::new(pending_calls, models, halted, given_up, on_notice);
+        let follower = Follower::new(members, pending_calls, models, halted, given_up, on_notice);
         let following = tokio::spawn(events::follow(tree, snapshot.seq, follower));
         let listening = tokio::spawn(listen::listen(listener, Arc::clone(&run)));
         let collecting = tokio::spawn(collect(Arc::clone(&run)));
@@ -252,6 +281,18 @@ impl Drop for Gateway {
     }
 }
 
+/// A program and everything that is below it already.
+fn members(snapshot: &TreeSnapshot, program: &AgentId) -> BTreeSet<AgentId> {
+    let mut members: BTreeSet<AgentId> = [program.clone()].into();
+    // Parents come before their children.
+    for agent in &snapshot.agents {
+        if agent.parent.as_ref().is_some_and(|parent| members.contains(parent)) {
+            members.insert(agent.agent.clone());
+        }
+    }
+    members
+}
+
 async fn collect(run: Arc<Run>) {
     let silent = run.settings.waiting.silent;
     let mut ticks = interval(silent.clamp(COLLECT_EVERY_MIN, COLLECT_EVERY));
@@ -259,4 +300,8 @@ async fn collect(run: Arc<Run>) {
         ticks.tick().await;
         run.agents.collect(&run.tree, silent).await;
     }
+}
+
+const fn agent_terms(settings: &GatewaySettings) -> AgentTerms {
+    AgentTerms { cost_nanos: settings.child_cost_nanos, agents_max: settings.agents_max }
 }

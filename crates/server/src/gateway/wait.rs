@@ -12,6 +12,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Actor, AgentId, CallId};
 use spinney_kernel::record::{Outcome, WaitReason};
 use spinney_kernel::rules::request::Withdraw;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::client::Client;
@@ -120,7 +121,7 @@ impl WaitingCall<'_> {
                 CallStatus::Ended(outcome) => return WaitEnd::Over(self.ended(&outcome)),
             };
             patience.halted = match why {
-                Some(WaitReason::Halted) => patience.halted.or_else(|| Some(instant())),
+                Some(WaitReason::Halted | WaitReason::Ceiling) => patience.halted.or_else(|| Some(instant())),
                 _ => None,
             };
             let give_up = match (patience.halted, self.run.settings.on_limit) {
@@ -167,14 +168,18 @@ impl WaitingCall<'_> {
                     }
                 }
                 () = until(give_up) => {
-                    // The numbers are gone when the halt is over.
-                    let halted = self.halted().await;
+                    // The numbers are gone when the halt is over; a call at its own ceiling ends with them.
+                    let is_alone = why == Some(WaitReason::Ceiling);
+                    let halted = if is_alone { None } else { self.halted().await };
                     let was_given_up = self.run.given_up.is_set();
                     // Before the halt is over, so no other call waits as long again.
                     self.run.given_up.set(true);
                     match self.withdraw().await {
                         Withdrawn::Done => {
-                            let error = ceiling(halted.as_ref());
+                            let error = match is_alone {
+                                true => self.numbers(&mut status).await,
+                                false => ceiling(halted.as_ref()),
+                            };
                             let (agent, halt) = (self.agent.clone(), halted.map(|halted| halted.halt));
                             (self.run.on_notice)(Notice::GivenUp { agent, halt });
                             return WaitEnd::Over(error);
@@ -217,6 +222,18 @@ impl WaitingCall<'_> {
                 GatewayError::new(GatewayErrorKind::Refused, format!("spinney: {refusal}"))
             }
             _ => self.run.over(),
+        }
+    }
+
+    /// Why a call was given up that waited alone, from its end.
+    async fn numbers(&self, status: &mut watch::Receiver<CallStatus>) -> GatewayError {
+        let ended = status.wait_for(|status| matches!(status, CallStatus::Ended(_)));
+        let ended = timeout(NUMBERS, ended).await.ok().and_then(Result::ok).map(|status| status.clone());
+        match ended {
+            Some(CallStatus::Ended(outcome)) if matches!(*outcome, Outcome::Refused { .. }) => {
+                self.ended(&outcome)
+            }
+            _ => ceiling(None),
         }
     }
 

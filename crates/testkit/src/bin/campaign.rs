@@ -127,6 +127,7 @@ fn definition() -> Definition {
         budget: BudgetSpec::default(),
         recursive: Default::default(),
         rate: Default::default(),
+        program: None,
         turns: Some(Turns { prompt: Body::text("You work."), turns_max: 6, ..Turns::default() }),
     };
     Definition {

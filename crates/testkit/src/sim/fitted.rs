@@ -55,6 +55,15 @@ pub(super) fn ask(world: &World, call: &Call) -> Option<Amounts> {
     Some(ask.with(Resource::Steps, 1).with(Resource::Retries, retries))
 }
 
+/// What a model call needs to start.
+pub(super) fn needed(world: &World, call: &Call) -> Amounts {
+    let Work::Model(work) = &call.work else { return Amounts::ZERO };
+    let retries = u64::from(call.is_retry());
+    let whole =
+        || amounts(world, work, work.output_cap).with(Resource::Steps, 1).with(Resource::Retries, retries);
+    ask(world, call).unwrap_or_else(whole)
+}
+
 /// Half of what is free, divided among this call and the waiting calls: once with the whole line ahead of it, once with
 /// none of it.
 fn shares(world: &World, id: CallId, call: &Call, work: &ModelCall) -> [u64; 2] {

@@ -276,6 +276,14 @@ impl Witness {
                         }
                     }
                 }
+                CallStage::Waiting(WaitReason::Ceiling) => {
+                    let ask = fitted::needed(world, call);
+                    let fit = world.ledger().fit(agent.account, &ask);
+                    let is_above = matches!(fit, Fit::Never(..) | Fit::Shut(_));
+                    hold(is_above || !free || world.halted().is_some(), || {
+                        format!("{id} waits at a ceiling: {fit:?}")
+                    })?;
+                }
                 // The only call that waits although it could start: another one fills the cache for it.
                 CallStage::Waiting(WaitReason::Cache) => {
                     let is_led = world.leader_of(id).is_some();

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use spinney_kernel::budget::{Ceilings, Price, PriceTier, Rates, Resource};
 use spinney_kernel::definition::{
     Allow, Approval, BudgetSpec, Builtin, Caps, Compact, Definition, FolderAccess, FolderGrants,
-    HostRequests, HostsArgument, Lend, ModelSpec, Network, OnLost, OnLow, Preset, Recursion, Repeats, Role,
-    Share, SharedAccess, TokenCounter, ToolSpec, ToolSubject, TreeLimits, Turns, Unpriced, ValueAccess,
-    WindowSpec, WrapUp,
+    HostRequests, HostsArgument, KnownProgram, Lend, ModelSpec, Network, OnLost, OnLow, Preset,
+    ProgramCommand, ProgramSpec, Recursion, Repeats, Role, Share, SharedAccess, TokenCounter, ToolSpec,
+    ToolSubject, TreeLimits, Turns, Unpriced, ValueAccess, WindowSpec, WrapUp,
 };
 use spinney_kernel::primitives::{Body, ByName, RoleName, ToolName, limit};
 
@@ -94,6 +94,7 @@ fn alike(dice: &mut Dice, definition: &mut Definition) {
         let tokens = limit::CACHED_TOKENS_MIN;
         let prompt = Body { tokens: Some(tokens.into()), ..Body::text("x".repeat(tokens as usize)) };
         role.turns = Some(Turns { prompt, turns_max: 8, output_cap: Some(120), ..Turns::default() });
+        role.program = None;
         (role.budget, role.caps) = (BudgetSpec::default(), Caps::all(5));
     }
     for model in definition.models.values_mut() {
@@ -113,6 +114,7 @@ fn talkative(dice: &mut Dice, definition: &mut Definition) {
         let size = Some(dice.between(1_200, 3_500));
         let window = Some(WindowSpec { size, compact: Compact::Summary, ..WindowSpec::default() });
         role.turns = Some(Turns { window, turns_max: 20, output_cap: Some(120), ..turns(dice) });
+        role.program = None;
     }
 }
 
@@ -192,6 +194,8 @@ fn role(dice: &mut Dice) -> Role {
     let tools: Vec<&str> = TOOLS.into_iter().chain(builtin).collect();
     let mut models = some(dice, &MODELS);
     models.push(model.to_owned());
+    let turns = dice.once_in(2).then(|| turns(dice));
+    let program = if turns.is_none() { program(dice) } else { None };
     Role {
         model: parse(model),
         caps: Caps {
@@ -207,8 +211,14 @@ fn role(dice: &mut Dice) -> Role {
         budget: if dice.once_in(2) { budget(dice, 600) } else { BudgetSpec::default() },
         recursive: if dice.once_in(2) { Recursion::Allowed } else { Recursion::Refused },
         rate: Default::default(),
-        turns: dice.once_in(2).then(|| turns(dice)),
+        program,
+        turns,
     }
+}
+
+/// Some agents are programs.
+fn program(dice: &mut Dice) -> Option<Box<ProgramSpec>> {
+    dice.once_in(4).then(|| Box::new(ProgramSpec::new(ProgramCommand::Known(KnownProgram::Claude))))
 }
 
 /// Folders in and around each other, so that some are covered by others.

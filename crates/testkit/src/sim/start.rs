@@ -152,7 +152,9 @@ impl Before<'_> {
             format!("{id} started while paused")
         })?;
         hold(self.in_time(call.agent), || format!("{id} started when its agent's time was up"))?;
-        hold(world.calls().running() < limits.parallel_max, || format!("{id} started without a slot"))?;
+        // A program takes none.
+        let has_slot = call.work.is_program() || world.calls().running() < limits.parallel_max;
+        hold(has_slot, || format!("{id} started without a slot"))?;
         let Work::Model(work) = &call.work else { return Ok(()) };
         hold(!world.is_broken(&work.model, self.now), || format!("{id} started on a broken model"))?;
         let limited = world.rate_limit(&work.model).is_some_and(|until| until > self.now);
@@ -163,10 +165,16 @@ impl Before<'_> {
     fn rights(&self, id: CallId, agent: &Agent, call: &Call) -> Law {
         let caps = &agent.terms.caps;
         match &call.work {
+            Work::Tool(work) if work.is_program => Ok(()),
             Work::Tool(work) => hold(caps.tools.has(&work.tool), || format!("{id} has no right to its tool")),
             Work::Model(work) => {
-                hold(caps.models.has(&work.model), || format!("{id} has no right to its model"))?;
                 let definition = self.world.definition();
+                // Which models a program calls is not its role's to say.
+                let role = definition.roles.get(&agent.terms.role);
+                let is_program = role.is_some_and(|role| role.program.is_some());
+                hold(is_program || caps.models.has(&work.model), || {
+                    format!("{id} has no right to its model")
+                })?;
                 let priced = definition.models.get(&work.model).is_some_and(|model| model.price.is_some());
                 let limited = self.world.ledger().left(agent.account).get(Resource::Cost).is_some();
                 let fine = priced || !limited || definition.unpriced == Unpriced::Allow;
@@ -188,6 +196,7 @@ impl Before<'_> {
                 let steps = u64::from(work.summary.is_none());
                 Amounts::cost(nanos).with(Resource::Tokens, tokens).with(Resource::Steps, steps)
             }
+            Work::Tool(work) if work.is_program => Amounts::ZERO,
             Work::Tool(work) => Amounts::cost(work.cost_nanos_max).with(Resource::ToolCalls, 1),
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => Amounts::ZERO,
         }

@@ -38,6 +38,7 @@ mod parsed_values;
 mod part_rules;
 mod parts;
 mod price;
+mod program;
 mod question;
 mod question_policy;
 mod repair;

@@ -444,6 +444,9 @@ fn answered(names: &EventNames, agent: &AgentId, ask: u32, verb: &str, text: &st
 }
 
 fn calls(names: &EventNames, agent: &AgentId, call: &ToolCall) -> String {
+    if call.is_program {
+        return "starts its program".to_owned();
+    }
     let asked = call.ask.and_then(|ask| names.ask(agent, ask));
     let args = asked.map_or(call.args.as_str(), |ask| ask.args.as_str());
     let hosts = match call.network.is_denied() {
@@ -471,6 +474,10 @@ fn waiting(names: &EventNames, call: CallId, why: WaitReason, account: Option<&A
         WaitReason::Breaker => main_line(format!("waits until the provider of {name} is tried again")),
         WaitReason::Cache => detail(format!("waits until the shared prompt of {name} is cached")),
         WaitReason::Backoff => main_line(format!("retries {name} in a moment")),
+        WaitReason::Ceiling => {
+            let whose = account.map(|account| format!("`{account}`")).unwrap_or_default();
+            main_line(format!("waits at the ceiling of {whose} to call {name}, until it is raised"))
+        }
         WaitReason::Slot
         | WaitReason::Paused
         | WaitReason::Suspended

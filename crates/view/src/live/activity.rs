@@ -152,7 +152,7 @@ impl LiveTree {
             AgentMark::Asking
         } else if agent.paused || waits(|why| why == WaitReason::Paused) {
             AgentMark::Paused
-        } else if waits(|why| matches!(why, WaitReason::Budget { .. })) {
+        } else if waits(|why| matches!(why, WaitReason::Budget { .. } | WaitReason::Ceiling)) {
             AgentMark::WaitingForBudget
         } else if agent.open.is_empty() {
             AgentMark::Idle
@@ -258,6 +258,7 @@ pub fn waiting_words(why: WaitReason, account: Option<&AgentId>) -> String {
             let whose = account.map(|account| format!(" of {account}")).unwrap_or_default();
             format!("waits for {}the budget{whose}", most.unwrap_or_default())
         }
+        WaitReason::Ceiling => "waits for budget: at its ceiling".to_owned(),
         WaitReason::Slot => "waits for a free slot".to_owned(),
         WaitReason::Rate => "waits for the rate limit".to_owned(),
         WaitReason::Breaker => "waits for the provider to work again".to_owned(),

@@ -22,6 +22,9 @@ pub struct AgentOutline {
     pub name: RoleName,
     /// The model that they use.
     pub model: ModelName,
+    /// The program that they are in place of a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The tools that they may call.
     pub tools: Vec<ToolName>,
     /// The folders of the user that they may use, if the role lists some; otherwise those of their parents.
@@ -96,6 +99,7 @@ impl OutlinedRole<'_> {
         AgentOutline {
             name: (*name).clone(),
             model: role.model.clone(),
+            program: role.program.as_ref().map(|program| program.command.shown()),
             tools: match &role.caps.tools {
                 Allow::Only(tools) => tools.iter().cloned().collect(),
                 Allow::All => Vec::new(),
@@ -118,7 +122,11 @@ impl OutlinedRole<'_> {
     fn lines(&self) -> Vec<String> {
         let Self { role, spawns, call, .. } = self;
         let root = if self.is_root { ", the root" } else { "" };
-        let mut lines = vec![format!("on {}{root}", role.model)];
+        let what = match &role.program {
+            Some(program) => format!("the program {}", program.command),
+            None => format!("on {}", role.model),
+        };
+        let mut lines = vec![format!("{what}{root}")];
         if let Allow::Only(tools) = &role.caps.tools
             && !tools.is_empty()
         {

@@ -19,7 +19,7 @@ const PACKAGES: &str = "node_modules";
 /// Adds the folders of `PATH`, and what the program needs of its own, to a box. `folder` is where it is started. Returns
 /// its file where links lead to it: what it looks for beside itself is there.
 #[expect(clippy::disallowed_methods, reason = "the variable says where a user's own programs are")]
-pub(super) fn add(
+pub(in crate::exec) fn add(
     program: &OsStr,
     folder: &Path,
     home: &Path,

@@ -2,7 +2,7 @@
 //! history, the programs of the machine, the gateway, and what the person names. Nothing else of the user is in there.
 
 mod configuration;
-mod installation;
+pub(super) mod installation;
 mod options;
 mod program_box;
 mod running;

@@ -11,7 +11,7 @@ use crate::budget::{AccountIx, Amounts, Fit, Price, Resource, Scan, Shortfall};
 use crate::definition::Refusal;
 use crate::primitives::{AgentId, CallId, ModelName, Time, limit};
 use crate::record::{AccountShortfall, Alarm, Event, Exit};
-use crate::rules::{Draft, agent, clock, turn};
+use crate::rules::{Draft, agent, clock, program, turn};
 use crate::world::{AgentIx, Halt};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +124,7 @@ fn hold_back(draft: &mut Draft<'_>, ix: AgentIx, until: WaitReason) {
             if matches!(
                 why,
                 WaitReason::Budget { .. }
+                    | WaitReason::Ceiling
                     | WaitReason::Slot
                     | WaitReason::Rate
                     | WaitReason::Breaker
@@ -150,6 +151,9 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     }
     if let Err(refusal) = clock::check_deadline(draft, ix) {
         return Verdict::Refuse(refusal);
+    }
+    if call.work.is_program() {
+        return Verdict::Start(Amounts::ZERO, CacheRole::Alone);
     }
     if let Some(refusal) = turn::kept_back(draft, id) {
         return Verdict::Refuse(refusal);
@@ -240,7 +244,9 @@ fn wait(draft: &mut Draft<'_>, id: CallId, pause: Pause) {
         let alarm = call.timer.and_then(|timer| draft.subject(timer)).map(|(at, _)| at);
         let asleep = until.is_none() || alarm.is_some_and(|at| at > draft.now());
         let line = draft.ledger().line_of(id.0).map(|waiter| waiter.blocked);
-        call.stage == CallStage::Waiting(why) && asleep && line == blocked
+        // A call at a ceiling is not in line, and the account that is named first stays.
+        let is_same = line == blocked || why == WaitReason::Ceiling;
+        call.stage == CallStage::Waiting(why) && asleep && is_same
     };
     if draft.call(id).is_some_and(same) {
         return;
@@ -255,6 +261,10 @@ fn wait(draft: &mut Draft<'_>, id: CallId, pause: Pause) {
 fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
     let Some(call) = draft.call(id) else { unreachable!("only open calls are refused") };
     let (ix, is_turn) = (call.agent, call.work.is_turn());
+    if call.work.is_program() {
+        program::refused(draft, id, &refusal);
+        return Admitted::Refused(refusal);
+    }
     let fault = call.past().and_then(|past| past.fault.clone());
     if let Some(fault) = fault.filter(|_| keeps_fault(draft.rules(), is_turn, &refusal)) {
         end(draft, id, Outcome::Failed { fault });
@@ -266,6 +276,14 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
         short.spent >= ceiling || short.spent + short.asked > ceiling
     };
     let is_outside = call.work.outside().is_some();
+    // Only the root's ceiling halts a tree with agents that are programs: below it, the one that asks waits.
+    if is_outside
+        && program::of(draft, ix).is_some()
+        && let Some((account, short)) = refusal.shortfall()
+        && !(gone(short) && halts_tree(draft, ix, account, short))
+    {
+        return wait_at_ceiling(draft, id, account);
+    }
     match refusal.shortfall().filter(|(_, short)| is_turn && gone(short)) {
         Some((account, short)) if is_outside => {
             let (account, short) = (account.clone(), *short);
@@ -313,6 +331,29 @@ fn halt(draft: &mut Draft<'_>, id: CallId, ix: AgentIx, account: AgentId, short:
     draft.record(Event::TreeHalted { agent, call: id, account, short, also });
     wait(draft, id, Pause::on(WaitReason::Halted));
     Admitted::Waiting(WaitReason::Halted)
+}
+
+/// Only this call waits, until the ceiling of `account` is raised or the call is given up. It is not in line, so others
+/// pass it.
+fn wait_at_ceiling(draft: &mut Draft<'_>, id: CallId, account: &AgentId) -> Admitted {
+    let at = draft.agents().find(account).map(|by| draft.agent(by).account);
+    wait(draft, id, Pause { blocked: at, ..Pause::on(WaitReason::Ceiling) });
+    Admitted::Waiting(WaitReason::Ceiling)
+}
+
+/// How a call ends that its caller gives up before it starts. One that waits at a ceiling says at which.
+pub(crate) fn given_up(draft: &Draft<'_>, id: CallId) -> Outcome {
+    let Some(call) = draft.call(id).filter(|call| call.stage == CallStage::Waiting(WaitReason::Ceiling))
+    else {
+        return Outcome::Cancelled;
+    };
+    let at = draft.agent(call.agent).account;
+    match draft.ledger().fit(at, &needed(draft, id, call)) {
+        Fit::Never(by, short) => {
+            Outcome::Refused { refusal: Refusal::Ceiling { account: draft.owner(by), short } }
+        }
+        Fit::Yes | Fit::Wait(..) | Fit::Shut(_) => Outcome::Cancelled,
+    }
 }
 
 /// Whether what the halted call lacked has come back from a child that ended.

@@ -5,7 +5,7 @@ use crate::budget::{Amounts, Ceilings, Price, Resource, Shortfall};
 use crate::definition::{ModelSpec, OnLow, Refusal, Unpriced};
 use crate::primitives::{CallId, ModelName, Time, limit};
 use crate::record::{ModelCall, Work};
-use crate::rules::{Draft, turn};
+use crate::rules::{Draft, program, turn};
 use crate::world::{AgentIx, Call, World};
 
 /// Refuses a model that does not exist, is not allowed for this agent, or has no price while money is limited.
@@ -16,7 +16,10 @@ pub(crate) fn check_model<'w>(
 ) -> Result<&'w ModelSpec, Refusal> {
     let model = world.definition().model(name)?;
     let agent = world.agent(ix);
-    agent.terms.caps.check_model(name)?;
+    // Which models a program calls is not its role's to say: they are added when it names them.
+    if program::of(world, ix).is_none() {
+        agent.terms.caps.check_model(name)?;
+    }
     if model.price.is_some() || world.definition().unpriced == Unpriced::Allow {
         return Ok(model);
     }

@@ -32,6 +32,7 @@ fn with_retry(call: &Call, attempt: Amounts) -> Amounts {
 pub(crate) fn first_attempt(definition: &Definition, work: &Work, now: Time) -> Amounts {
     match work {
         Work::Model(work) => model_attempt(definition, work, work.output_cap, now),
+        Work::Tool(work) if work.is_program => Amounts::ZERO,
         Work::Tool(work) => Amounts::cost(work.cost_nanos_max).with(Resource::ToolCalls, 1),
         Work::Child(_) | Work::Wait(_) | Work::Question(_) => Amounts::ZERO,
     }

@@ -3,7 +3,7 @@
 use crate::budget::{Amounts, ResourceSet, Used};
 use crate::primitives::{CallId, Fault};
 use crate::record::{Event, Outcome, Work};
-use crate::rules::Draft;
+use crate::rules::{Draft, program};
 
 /// Ends a call that does not run. It used nothing since its last attempt was settled.
 pub(crate) fn end(draft: &mut Draft<'_>, id: CallId, outcome: Outcome) {
@@ -19,7 +19,11 @@ pub(crate) fn end_running(draft: &mut Draft<'_>, id: CallId, outcome: Outcome, s
         Ok(Used::Tokens(usage)) if is_model && draft.rules() >= 5 => Some(usage.input_tokens()),
         Ok(Used::Tokens(_) | Used::CostNanos(_) | Used::Unknown) | Err(_) => None,
     };
+    let of_program = program::end_of(draft, id, &outcome);
     draft.record(Event::CallEnded { call: id, outcome, spent, overrun, presumed, input_tokens });
+    if let Some(end) = of_program {
+        program::ended(draft, end);
+    }
 }
 
 /// Settles a running attempt at its usage; the call continues.

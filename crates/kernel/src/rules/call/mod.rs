@@ -9,7 +9,7 @@ mod end;
 mod fitted_cap;
 mod wake;
 
-pub(crate) use admit::{Admitted, admit, park, reconsider_waiting, suspend};
+pub(crate) use admit::{Admitted, admit, given_up, park, reconsider_waiting, suspend};
 pub(crate) use choose::{affordable_input, affordable_output, check_model, fallback, model_work, turn_work};
 pub(crate) use cost::{first_attempt, used, used_in_vain};
 pub(crate) use end::{attempt_failed, end, end_running};

@@ -131,7 +131,9 @@ fn checked(draft: &Draft<'_>, caller: AgentIx, written: &Value) -> Result<Graph,
     definition.check_graph(&graph)?;
     for (_, _, step) in graph.steps() {
         let (_, role) = definition.role(&step.agent_id)?;
-        caps.check_child_model(&role.caps, &role.model)?;
+        if role.program.is_none() {
+            caps.check_child_model(&role.caps, &role.model)?;
+        }
         caps.narrowed(&role.caps)?;
         let mut path = std::iter::once(caller).chain(draft.agents().above(caller));
         let is_above = |ix: AgentIx| draft.agent(ix).terms.role == step.agent_id;

@@ -149,7 +149,9 @@ impl Hold {
                 let (cost_nanos_max, lost) = (*cost_nanos_max, *lost);
                 let (tool, args) = (tool.clone(), args.clone());
                 let network = Network::Denied;
-                Ok(Work::Tool(Box::new(ToolCall { tool, ask: None, args, cost_nanos_max, lost, network })))
+                let is_program = false;
+                let call = ToolCall { tool, ask: None, args, cost_nanos_max, lost, network, is_program };
+                Ok(Work::Tool(Box::new(call)))
             }
         }
     }

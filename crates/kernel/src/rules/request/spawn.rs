@@ -18,7 +18,7 @@ use crate::primitives::{
 use crate::record::{Alarm, Attachment, Due, Event, FrameIx, Spawned};
 use crate::rules::call::check_model;
 use crate::rules::turn::{Lead, Opening, Wish, check_first_call, with_reserve};
-use crate::rules::{Draft, clock, turn};
+use crate::rules::{Draft, clock, program, turn};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -139,10 +139,17 @@ impl Spawn {
         let (name, role) = self.role(draft, parent)?;
         draft.agent(parent).terms.caps.check_role(&self.role)?;
         let model = self.model.clone().unwrap_or_else(|| role.model.clone());
-        self.check_models(draft, parent, role, &model)?;
+        if role.program.is_none() {
+            self.check_models(draft, parent, role, &model)?;
+        }
+        let task = program::task(role, &self.goal, &self.messages)?.filter(|_| !is_outside);
         let caps = self.rights(draft, parent, role)?;
         self.budget.check()?;
-        let budget = self.budget.or(&role.budget);
+        let budget = match is_outside && role.program.is_some() {
+            // Its ceilings are those of the program above it.
+            true => self.budget.or(&role.budget.without_ceilings()),
+            false => self.budget.or(&role.budget),
+        };
         let spent = match (is_step, is_outside) {
             (_, true) => AtSpentCeiling::Accept,
             (true, false) => AtSpentCeiling::AcceptRoots,
@@ -194,7 +201,10 @@ impl Spawn {
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, Some(parent), &agent, by);
         let call = if let Attachment::Call { call, .. } = attachment { Some(call) } else { None };
-        turn::begin(draft, &agent, goal);
+        match task {
+            Some(task) => program::begin(draft, &agent, &task),
+            None => turn::begin(draft, &agent, goal),
+        }
         Ok(SpawnReply { agent, call })
     }
 

@@ -11,7 +11,7 @@ use crate::definition::{BudgetSpec, Definition, Refusal, Role};
 use crate::primitives::{Actor, AgentId, SourceFile, SourceFiles, ThreadId, TokenCount, TraceParent};
 use crate::record::{Alarm, Attachment, Due, Event, Spawned};
 use crate::rules::turn::{Lead, Opening, with_reserve};
-use crate::rules::{Draft, clock, graph, turn};
+use crate::rules::{Draft, clock, graph, program, turn};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +69,7 @@ impl Start {
             return Ok(StartReply { agent: graph::start_root(draft, self, by) });
         }
         let (_, role) = definition.role(&definition.entry)?;
+        let task = program::task(role, &definition.goal, &[])?;
         role.caps.check_model(&role.model)?;
         let budget = definition.root_budget();
         let due = due(draft, role, &budget);
@@ -105,7 +106,10 @@ impl Start {
         draft.record(Event::TreeStarted { rules, definition, trace, sources });
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, None, &agent, by);
-        turn::begin(draft, &agent, goal);
+        match task {
+            Some(task) => program::begin(draft, &agent, &task),
+            None => turn::begin(draft, &agent, goal),
+        }
         Ok(StartReply { agent })
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Accepted, Verb, acting};
 use crate::definition::Refusal;
 use crate::primitives::{Actor, AgentId, CallId};
-use crate::record::{Outcome, Work};
+use crate::record::Work;
 use crate::rules::{Draft, call};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,8 +25,14 @@ impl Withdraw {
         let call = draft.call(self.call).filter(|call| call.agent == ix);
         let is_held = |work: &Work| matches!(work, Work::Model(_) | Work::Tool(_));
         match call {
-            Some(call) if !call.is_running() && is_held(&call.work) && call.ask().is_none() => {
-                call::end(draft, self.call, Outcome::Cancelled);
+            Some(call)
+                if !call.is_running()
+                    && is_held(&call.work)
+                    && call.ask().is_none()
+                    && !call.work.is_program() =>
+            {
+                let outcome = call::given_up(draft, self.call);
+                call::end(draft, self.call, outcome);
                 Ok(Accepted {})
             }
             Some(_) | None => Err(Refusal::NotWaiting { call: self.call }),

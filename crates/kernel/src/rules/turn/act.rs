@@ -120,7 +120,8 @@ fn call(
 ) -> Result<(), Refusal> {
     crate::rules::request::room_for_call(draft, ix)?;
     let (cost_nanos_max, lost) = (spec.cost_nanos_max, spec.on_lost(args));
-    let call = ToolCall { tool, ask: Some(place), args: String::new(), cost_nanos_max, lost, network };
+    let (args, is_program) = (String::new(), false);
+    let call = ToolCall { tool, ask: Some(place), args, cost_nanos_max, lost, network, is_program };
     let work = Work::Tool(Box::new(call));
     let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
     draft.record(Event::CallAsked { call, agent, work });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::budget::{AccountIx, Amounts, SparseAmounts};
+use crate::budget::{AccountIx, Amounts, Shortfall, SparseAmounts};
 use crate::definition::{Caps, OnLow, Recursion, Repeats, WrapUp};
 use crate::primitives::{
     AgentId, AnswerDigest, Body, ByName, CallId, Category, ModelName, RoleName, Seq, ThreadId, Time,
@@ -55,6 +55,8 @@ pub struct Agent {
     pub progress: Progress,
     pub inbox: Inbox,
     pub(crate) clocks: Option<Box<AgentClocks>>,
+    /// The ceiling at which the last model call of its program was given up.
+    pub(crate) given_up: Option<Box<(AgentId, Shortfall)>>,
 }
 
 /// Counts of an agent's open calls by kind.
@@ -358,6 +360,7 @@ impl Agents {
             progress: Progress::default(),
             inbox: Inbox::default(),
             clocks: AgentClocks::from_spawned(spawned),
+            given_up: None,
         };
         if let Some(sibling) = sibling {
             self.agent_mut(sibling).family.previous = Some(ix);

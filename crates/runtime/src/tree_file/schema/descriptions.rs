@@ -16,7 +16,7 @@ pub(super) fn description(of: &str, key: &str) -> Option<&'static str> {
         "WindowKeys" => WINDOW,
         "QuestionKeys" => QUESTIONS,
         "BoxKeys" => BOX,
-        "BudgetKeys" => BUDGET,
+        "BudgetKeys" | "AgentBudgetKeys" => BUDGET,
         "Repeats" => REPEATS,
         "CommandToolKeys" => COMMAND_TOOL,
         "ServerKeys" => SERVER,
@@ -177,7 +177,11 @@ const PRICE: Keys = &[
 ];
 
 const AGENT: Keys = &[
-    ("model", "Its model, one of models."),
+    ("model", "Its model, one of models. Every agent has a model or a program."),
+    (
+        "program",
+        "The program that it is in place of a model: claude, codex, opencode, or a list of arguments of which one is {{ goal }}.",
+    ),
     ("prompt", "What its model reads first. May use inputs: {{ inputs.topic }}."),
     ("tools", "The tools it may call; none if absent."),
     ("subagents", "The roles it may spawn; all if absent. Spawning needs the tool spawn_agent."),
@@ -254,6 +258,7 @@ const BUDGET: Keys = &[
     ("on_low", "What to do when a call does not fit: halt (default), shrink, or { downgrade: model }."),
     ("wrap_up", "Whether it gets a last call before it runs out; default on."),
     ("repeats", "After how many identical tool calls in a row it is warned, and ends."),
+    ("halt_wait", "How long a model call of a program waits at a ceiling before it is refused; default 10m."),
 ];
 
 const REPEATS: Keys = &[

@@ -1,6 +1,7 @@
 //! Values that take several forms, by the names of their types: their part of the schema, and an example.
 
 use serde_json::{Value, json};
+use spinney_kernel::definition::KnownProgram;
 
 use super::pipeline::PIPELINE;
 
@@ -32,6 +33,7 @@ pub(super) fn leaf(type_name: &str) -> Option<(Value, Value)> {
         (true, "WrittenBox") => {
             (json!({ "anyOf": [{ "const": "none" }, { "$ref": "#/$defs/BoxKeys" }] }), json!("none"))
         }
+        (true, "WrittenProgram") => (program(), json!("claude")),
         (true, "WrittenPrice") => {
             (json!({ "anyOf": [{ "type": "string" }, { "$ref": "#/$defs/PriceKeys" }] }), json!("openai/a"))
         }
@@ -49,6 +51,13 @@ pub(super) fn leaf(type_name: &str) -> Option<(Value, Value)> {
 
 pub(super) fn time() -> Value {
     json!({ "type": ["string", "integer"], "pattern": "^[0-9]+(ms|s|m|h|d)$", "minimum": 1 })
+}
+
+/// The name of a known program, or a command with one place.
+fn program() -> Value {
+    let names = KnownProgram::ALL.map(KnownProgram::as_str);
+    let words = json!({ "type": "array", "items": { "type": "string" }, "minItems": 2 });
+    json!({ "anyOf": [{ "enum": names }, words] })
 }
 
 /// A time, or one that keeps running while the tree waits for a person.

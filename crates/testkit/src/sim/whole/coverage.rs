@@ -146,7 +146,8 @@ fn waiting(why: WaitReason) -> Option<&'static str> {
         WaitReason::Slot => Some("a call waited for a slot"),
         WaitReason::Backoff => Some("a call backed off"),
         WaitReason::Cache => Some("a call waited for a cached prompt"),
-        WaitReason::Rate
+        WaitReason::Ceiling
+        | WaitReason::Rate
         | WaitReason::Breaker
         | WaitReason::Paused
         | WaitReason::Suspended

@@ -284,6 +284,7 @@ impl SimTree {
             budget: BudgetSpec { wrap_up: self.wrap_up(), ..BudgetSpec::with_limit(limit) },
             recursive: if dice.once_in(2) { Recursion::Allowed } else { Recursion::Refused },
             rate: self.rate(name),
+            program: None,
             turns: Some(turns),
         }
     }

@@ -1,0 +1,292 @@
+//! Agents that are programs: one call that holds nothing, model calls from outside below it, a ceiling of its own at which
+//! only it waits, and one end.
+
+use spinney_kernel::budget::{Amounts, Ceilings, Resource, Usage, Used};
+use spinney_kernel::definition::{
+    BudgetSpec, Definition, KnownProgram, Lend, OnLow, ProgramCommand, ProgramSpec, Refusal, Role,
+};
+use spinney_kernel::primitives::{Body, CallId, Fault, FaultKind, RoleName};
+use spinney_kernel::record::{Event, Exit, FailureCode, Outcome, WaitReason, Work};
+use spinney_kernel::rules::report::{Done, Failed, Lost, Report, Resumed};
+use spinney_kernel::rules::request::{
+    Cancel, Collect, Finish, Hold, HoldFor, HoldReply, Raise, Spawn, Withdraw,
+};
+use spinney_kernel::world::TreeState;
+use spinney_testkit::Scenario;
+
+use crate::observed::{events, name, outcomes, running, taken};
+
+/// The role `coder`, whose agents are programs, below the root, which takes no turns.
+fn with_program(definition: &mut Definition) {
+    let role: RoleName = name("coder");
+    let mut program = Role::of_program(&role, ProgramSpec::new(ProgramCommand::Known(KnownProgram::Claude)));
+    program.budget = BudgetSpec { on_low: Some(OnLow::Halt), ..BudgetSpec::default() };
+    definition.roles.insert(role, program);
+}
+
+fn tree(fixture: &str) -> Scenario {
+    Scenario::grow_as(fixture, with_program)
+}
+
+fn spawn(id: &str, nanos: Option<u64>) -> Spawn {
+    let limit = nanos.map_or(Ceilings::NONE, |nanos| Ceilings::NONE.with(Resource::Cost, nanos));
+    Spawn {
+        id: Some(name(id)),
+        collect: Collect::Detached,
+        goal: "Write it.".to_owned(),
+        budget: BudgetSpec::with_limit(limit),
+        ..Scenario::spawn("root", "coder")
+    }
+}
+
+fn below(parent: &str, id: &str) -> Spawn {
+    Spawn {
+        id: Some(name(id)),
+        collect: Collect::Outside,
+        goal: format!("sub-agent {id}"),
+        ..Scenario::spawn(parent, "coder")
+    }
+}
+
+/// A call of the model `m`, whose tokens cost $0.001 each.
+fn call(agent: &str, tokens: u64) -> Hold {
+    Hold { agent: name(agent), effect: HoldFor::outside(name("m"), 0, tokens) }
+}
+
+fn done(play: &mut Scenario, id: u64, tokens: u64) {
+    let used = Used::Tokens(Usage { output: tokens, ..Usage::default() });
+    play.report(Report::Done(Done::new(CallId(id), 1, used, Body::text("an answer"))));
+}
+
+fn program_done(play: &mut Scenario, id: u64, text: &str) {
+    play.report(Report::Done(Done::new(CallId(id), 1, Used::NOTHING, Body::text(text))));
+}
+
+fn raise(agent: &str, tokens: u64) -> Raise {
+    Raise { agent: name(agent), add: Amounts::cost(tokens * 1_000_000), add_ms: 0 }
+}
+
+/// How an agent ended, and its result.
+fn end(play: &Scenario, id: &str) -> Option<(Exit, Option<String>)> {
+    let ended = events(play).into_iter().find_map(|event| match event {
+        Event::AgentEnded { agent, exit, result, .. } if agent == name(id) => Some((exit, result)),
+        _ => None,
+    });
+    ended.map(|(exit, result)| (exit, result.map(|body| body.text)))
+}
+
+/// G29: a program begins with one call that holds nothing, its model calls are held at its own and every ancestor's
+/// account, its sub-agents are below it, and its last text is its answer.
+#[test]
+fn g29_the_calls_of_a_program_are_held_at_every_account_above_it() {
+    let mut play = tree("root $9.00");
+    play.must(spawn("a", Some(5_000_000_000)));
+    assert_eq!(running(&play), [CallId(1)], "the program itself");
+    assert!(matches!(&events(&play)[..], [.., Event::CallStarted { held, .. }] if *held == Amounts::ZERO));
+    play.must(below("a", "sub"));
+    assert_eq!(running(&play), [CallId(1)], "a sub-agent starts no program");
+    assert_eq!(play.must(call("a", 400)), HoldReply::Started { call: CallId(2) });
+    assert_eq!(play.must(call("sub", 300)), HoldReply::Started { call: CallId(3) });
+    assert_eq!(taken(&play, "sub", Resource::Cost), 300_000_000);
+    for above in ["a", "root"] {
+        assert_eq!(taken(&play, above, Resource::Cost), 700_000_000, "{above}");
+    }
+    done(&mut play, 2, 100);
+    done(&mut play, 3, 200);
+    program_done(&mut play, 1, "It is written.");
+    assert_eq!(end(&play, "a"), Some((Exit::Completed, Some("It is written.".to_owned()))));
+    assert!(matches!(end(&play, "sub"), Some((Exit::Cancelled { .. }, None))), "children end first");
+    let spent = |id: &str| {
+        let agents = play.world().agents();
+        agents.ended(agents.find(&name(id))?).map(|ended| ended.spent.get(Resource::Cost))
+    };
+    assert_eq!((spent("a"), spent("sub")), (Some(300_000_000), Some(200_000_000)));
+    assert_eq!(taken(&play, "root", Resource::Cost), 300_000_000);
+    assert_eq!(taken(&play, "root", Resource::ToolCalls), 0, "a program is no tool call");
+}
+
+/// G11: at its own ceiling only the program waits. Its siblings go on, a raise starts its call, and the tree never halts.
+#[test]
+fn g11_a_program_at_its_own_ceiling_waits_alone_and_a_raise_starts_its_call() {
+    let mut play = tree("root $9.00");
+    play.must(spawn("a", Some(500_000_000)));
+    play.must(spawn("b", Some(500_000_000)));
+    let waits = play.must(call("a", 600));
+    assert_eq!(waits, HoldReply::Waiting { call: CallId(3), why: WaitReason::Ceiling });
+    assert!(
+        matches!(&events(&play)[..], [.., Event::CallWaiting { account: Some(account), .. }] if *account == name("a"))
+    );
+    assert_eq!(play.must(call("b", 400)), HoldReply::Started { call: CallId(4) });
+    done(&mut play, 4, 400);
+    assert_eq!(play.must(call("b", 50)), HoldReply::Started { call: CallId(5) });
+    assert_eq!(play.world().state(), TreeState::Running);
+    play.must(raise("a", 50));
+    assert!(!running(&play).contains(&CallId(3)), "it is still too large");
+    play.must(raise("a", 50));
+    assert!(running(&play).contains(&CallId(3)));
+    assert!(!events(&play).iter().any(|event| matches!(event, Event::TreeHalted { .. })));
+}
+
+/// G11: only the root's ceiling halts the tree.
+#[test]
+fn g11_the_ceiling_of_the_root_halts_the_tree_of_a_program() {
+    let mut play = tree("root $1.00");
+    play.must(spawn("a", None));
+    assert_eq!(play.must(call("a", 900)), HoldReply::Started { call: CallId(2) });
+    done(&mut play, 2, 900);
+    let waits = play.must(call("a", 400));
+    assert_eq!(waits, HoldReply::Waiting { call: CallId(3), why: WaitReason::Halted });
+    assert_eq!(play.world().state(), TreeState::Halted, "although the program itself runs");
+    play.must(raise("root", 2_000));
+    assert!(running(&play).contains(&CallId(3)));
+}
+
+/// G11: a call that was given up at a ceiling says at which, and a program that then ends has a partial result. One that
+/// makes another call has coped with it.
+#[test]
+fn g11_a_program_whose_last_call_was_given_up_ends_with_a_partial_result() {
+    for copes in [false, true] {
+        let mut play = tree("root $9.00");
+        play.must(spawn("a", Some(500_000_000)));
+        play.must(call("a", 600));
+        play.must(Withdraw { agent: name("a"), call: CallId(2) });
+        assert!(
+            matches!(&outcomes(&play)[..], [Outcome::Refused { refusal: Refusal::Ceiling { account, short } }] if *account == name("a") && short.asked == 600_000_000)
+        );
+        if copes {
+            play.must(call("a", 100));
+            done(&mut play, 3, 100);
+        }
+        program_done(&mut play, 1, "As far as I came.");
+        let Some((exit, result)) = end(&play, "a") else { panic!("it has ended") };
+        assert_eq!(result.as_deref(), Some("As far as I came."));
+        match exit {
+            Exit::Completed => assert!(copes),
+            Exit::Exhausted { account, .. } => assert!(!copes && account == name("a")),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A ceiling that is lent to a sibling comes back, so a program waits for it too.
+#[test]
+fn a_program_waits_for_what_is_lent_to_a_sibling() {
+    let mut play = tree("root $1.00");
+    let lent = BudgetSpec {
+        lend: Some(Lend::Yes),
+        ..BudgetSpec::with_limit(Ceilings::NONE.with(Resource::Cost, 700_000_000))
+    };
+    play.must(spawn("a", Some(600_000_000)));
+    play.must(Spawn { budget: lent, ..spawn("b", None) });
+    let waits = play.must(call("a", 500));
+    assert_eq!(waits, HoldReply::Waiting { call: CallId(3), why: WaitReason::Ceiling });
+    program_done(&mut play, 2, "done");
+    assert!(running(&play).contains(&CallId(3)));
+}
+
+/// A program takes no slot, so its model calls cannot wait for it.
+#[test]
+fn x12_a_program_takes_no_slot() {
+    let mut play = Scenario::grow_as("root $9.00", |definition| {
+        with_program(definition);
+        definition.limits.parallel_max = 1;
+    });
+    play.must(spawn("a", None));
+    play.must(spawn("b", None));
+    assert_eq!(running(&play), [CallId(1), CallId(2)]);
+    assert_eq!(play.must(call("a", 100)), HoldReply::Started { call: CallId(3) });
+    assert_eq!(play.must(call("b", 100)), HoldReply::Waiting { call: CallId(4), why: WaitReason::Slot });
+}
+
+/// G29: after a crash a program is lost and never started again; what its calls held is booked once.
+#[test]
+fn g29_a_lost_program_is_never_started_again_and_its_calls_are_booked_once() {
+    let mut play = tree("root $9.00");
+    play.must(spawn("a", Some(1_000_000_000)));
+    play.must(call("a", 600));
+    let since = play.now();
+    play.report(Report::Resumed(Resumed { since }));
+    play.report(Report::Lost(Lost { call: CallId(1), attempt: 1 }));
+    play.report(Report::Lost(Lost { call: CallId(2), attempt: 1 }));
+    let Some((Exit::Failed { error }, None)) = end(&play, "a") else { panic!("it was lost") };
+    assert_eq!(error.code, FailureCode::ProgramLost);
+    assert_eq!(taken(&play, "root", Resource::Cost), 600_000_000);
+    assert_eq!(running(&play), []);
+    let programs = events(&play)
+        .into_iter()
+        .filter(|event| matches!(event, Event::CallAsked { work: Work::Tool(tool), .. } if tool.is_program));
+    assert_eq!(programs.count(), 1);
+}
+
+/// O15: cancelling an agent stops its program, and the agent ends when that has ended.
+#[test]
+fn o15_a_cancelled_program_ends_before_its_agent() {
+    let mut play = tree("root $9.00");
+    play.must(spawn("a", None));
+    play.must(below("a", "sub"));
+    play.must(call("sub", 100));
+    play.must(Cancel { agent: name("a"), reason: "enough".to_owned() });
+    assert_eq!(end(&play, "a"), None, "its program still runs");
+    let stopped = |call| Failed {
+        call: CallId(call),
+        attempt: 1,
+        fault: Fault::new(FaultKind::Stopped),
+        used: Used::NOTHING,
+    };
+    play.report(Report::Failed(stopped(2)));
+    assert!(end(&play, "sub").is_some());
+    play.report(Report::Failed(stopped(1)));
+    assert!(matches!(end(&play, "a"), Some((Exit::Cancelled { reason }, None)) if reason == "enough"));
+}
+
+/// A program that fails or cannot be started says why.
+#[test]
+fn a_program_that_fails_or_does_not_start_fails_its_agent() {
+    let mut play = tree("root $9.00");
+    play.must(spawn("a", None));
+    play.must(spawn("b", None));
+    let failed = Done { is_error: true, ..Done::new(CallId(1), 1, Used::NOTHING, Body::text("no login\nx")) };
+    play.report(Report::Done(failed));
+    let fault = Fault { message: "there is no such program".to_owned(), ..Fault::new(FaultKind::Invalid) };
+    play.report(Report::Failed(Failed { call: CallId(2), attempt: 1, fault, used: Used::NOTHING }));
+    let failure = |id: &str| match end(&play, id) {
+        Some((Exit::Failed { error }, _)) => (error.code, error.message),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(failure("a"), (FailureCode::ProgramFailed, "the program failed: no login".to_owned()));
+    assert_eq!(failure("b"), (FailureCode::NotStarted, "there is no such program".to_owned()));
+}
+
+/// A program outlives nothing: what finishes its agent from outside stops it.
+#[test]
+fn finishing_the_agent_of_a_program_waits_for_its_end() {
+    let mut play = tree("root $9.00");
+    play.must(spawn("a", None));
+    play.must(Finish { agent: name("a"), result: Body::text("enough") });
+    assert_eq!(end(&play, "a"), None);
+    program_done(&mut play, 1, "late");
+    assert_eq!(end(&play, "a"), Some((Exit::Completed, Some("enough".to_owned()))));
+}
+
+/// The definition of a role that is no program has the bytes that it always had.
+#[test]
+fn a_role_without_a_program_is_written_as_before() {
+    let written = serde_json::to_value(Role::new(name("m"))).unwrap();
+    assert!(written.get("program").is_none());
+    let tool = |play: &Scenario| {
+        let asked = events(play).into_iter().find_map(|event| match event {
+            Event::CallAsked { work: work @ Work::Tool(_), .. } => Some(serde_json::to_value(work).unwrap()),
+            _ => None,
+        });
+        asked.unwrap()
+    };
+    let mut play = Scenario::grow("root");
+    let effect = HoldFor::Tool {
+        tool: name("read"),
+        args: "{}".to_owned(),
+        cost_nanos_max: 0,
+        lost: spinney_kernel::definition::OnLost::Presumed,
+    };
+    play.must(Hold { agent: name("root"), effect });
+    assert!(tool(&play).get("is_program").is_none());
+}
