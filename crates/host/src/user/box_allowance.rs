@@ -1,5 +1,6 @@
 //! What the user allows a tree file to have beyond a whole box: `signals`, `none`, a variable, `env:NAME`, a folder,
-//! `read:PATH` and `write:PATH`, working copies of a repository, `copy:PATH`, or a server of tools, `mcp:COMMAND`.
+//! `read:PATH` and `write:PATH`, working copies of a repository, `copy:PATH`, a server of tools, `mcp:COMMAND`, or
+//! tools of one that have changed, `mcp-tools:CODE`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,6 +34,8 @@ pub enum BoxAllowance {
     /// To start a server of tools: its variables and its whole command, as
     /// [`ToolServer::allowance`](spinney_kernel::definition::ToolServer::allowance) has them.
     Server(String),
+    /// Tools of a server that say something else of themselves than before: the code of that change.
+    ServerTools(String),
 }
 
 impl BoxAllowance {
@@ -44,7 +47,7 @@ impl BoxAllowance {
             Self::Folder { access, .. } => access.as_str(),
             Self::Copy(_) => "working_copy",
             Self::Host(_) => "network",
-            Self::Server(_) => "mcp",
+            Self::Server(_) | Self::ServerTools(_) => "mcp",
         }
     }
 }
@@ -58,7 +61,7 @@ impl fmt::Display for NotABoxAllowance {
         let text: String = self.0.chars().take(60).collect();
         write!(
             f,
-            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH`, `write:PATH` or `copy:PATH` with an absolute path, or `mcp:COMMAND`"
+            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH`, `write:PATH` or `copy:PATH` with an absolute path, `mcp:COMMAND` or `mcp-tools:CODE`"
         )
     }
 }
@@ -94,12 +97,18 @@ impl BoxAllowance {
         let access = match kind {
             "env" => return is_variable(name).then(|| Self::Env(name.to_owned())),
             "copy" => return name.parse().ok().map(Self::Copy),
+            "mcp-tools" => return is_code(name).then(|| Self::ServerTools(name.to_owned())),
             "read" => FolderAccess::Read,
             "write" => FolderAccess::Write,
             _ => return None,
         };
         Some(Self::Folder { access, path: name.parse().ok()? })
     }
+}
+
+/// Whether a text can be the code of a change.
+fn is_code(code: &str) -> bool {
+    code.len() == 16 && code.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Whether a text can be the name of a variable.
@@ -120,6 +129,7 @@ impl fmt::Display for BoxAllowance {
             Self::Copy(path) => write!(f, "copy:{path}"),
             Self::Host(rule) => write!(f, "{HOST}{rule}"),
             Self::Server(command) => write!(f, "{SERVER}{command}"),
+            Self::ServerTools(code) => write!(f, "mcp-tools:{code}"),
         }
     }
 }
@@ -145,6 +155,7 @@ mod tests {
             "write:/a b",
             "copy:/a/b",
             "mcp:$KEY npx \"a b\"",
+            "mcp-tools:0123456789abcdef",
         ] {
             assert_eq!(text.parse::<BoxAllowance>().unwrap().to_string(), text);
         }
@@ -160,6 +171,7 @@ mod tests {
             "write:/",
             "read:/a/..",
             "copy:a",
+            "mcp-tools:1",
         ] {
             let error = wrong.parse::<BoxAllowance>().unwrap_err().to_string();
             assert!(error.contains("write `signals`, `none`, `env:NAME`, `read:PATH`"), "{error}");

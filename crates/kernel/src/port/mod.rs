@@ -3,6 +3,7 @@
 pub mod blobs;
 mod connection_log;
 pub mod model;
+mod person;
 mod rights;
 pub mod tool;
 mod tool_source;
@@ -12,6 +13,7 @@ use std::pin::Pin;
 
 pub use crate::definition::FolderAccess;
 pub use connection_log::{ConnectionLog, ConnectionSink, OpenConnection};
+pub use person::{AskPerson, NoAnswer, PersonPort};
 pub use rights::{FolderRight, Rights};
 pub use tool_source::{OfferedTool, ToolDiscovery, ToolSource};
 pub use workspace::{AgentFolder, FolderFiller};

@@ -168,9 +168,19 @@ impl Seed {
         let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });
         let stop = Box::pin(stop.cancelled_owned());
         let inlets = Inlets { requests: asked, reports: brought, confirmations: gate.confirmations(), stop };
-        let effects = Effects {
-            tree: id,
+        let tree = Tree {
+            id,
+            actor,
+            requests,
+            status: watched,
+            hub: Arc::clone(&hub),
+            journal: Arc::clone(&journal),
+            claim,
             drivers: drivers.clone(),
+        };
+        let effects = Effects {
+            tree: tree.clone(),
+            drivers,
             hooks,
             limits,
             clock,
@@ -181,19 +191,18 @@ impl Seed {
         };
         let run = Run {
             live,
-            journal: Arc::clone(&journal),
+            journal,
             claim,
             gate,
             effects,
             timers: Timers::new(),
             durable,
             status,
-            hub: EndOnDrop(Arc::clone(&hub)),
+            hub: EndOnDrop(hub),
             tail: VecDeque::new(),
             streaming: Vec::new(),
             mode: Mode::Running,
         };
-        let tree = Tree { id, actor, requests, status: watched, hub, journal, claim, drivers };
         UnstartedTree { run, inlets, tree }
     }
 }
