@@ -41,7 +41,7 @@ doctest: ## and that the library builds without SQLite
 docs:
 	$(CARGO) doc --workspace --locked --no-deps --quiet
 
-test-peers: ## aimock, a real small model, Claude Code and Codex, installed into a cache by peers/install; see docs/models.md
+test-peers: ## aimock, a real small model, Claude Code, Codex and MCP servers, installed into a cache by peers/install; see docs/models.md
 	peers=$$(peers/install) && export SPINNEY_PEERS="$$peers" && \
 	$(CARGO) clippy --locked -p spinney-cli --features peers --tests -- -D warnings && \
 	if [ "$(NEXTEST)" = yes ]; then $(CARGO) nextest run --locked -p spinney-cli --features peers -E 'test(/^peers::/)'; \
@@ -50,7 +50,7 @@ test-peers: ## aimock, a real small model, Claude Code and Codex, installed into
 bench: ## ratios against a reference in the same run; see docs/bench.md
 	$(CARGO) bench --quiet --locked -p spinney-testkit --bench bench
 	$(CARGO) bench --quiet --locked -p spinney-store --bench commit --bench trees --bench overhead
-	$(CARGO) bench --quiet --locked -p spinney-drivers --bench boxes --bench network --bench streams --bench tokens --bench search
+	$(CARGO) bench --quiet --locked -p spinney-drivers --bench boxes --bench network --bench streams --bench tokens --bench search --bench servers
 	$(CARGO) bench --quiet --locked -p spinney-server --bench gateway
 	$(CARGO) bench --quiet --locked -p spinney-cli --bench command_line
 	$(MAKE) bench-peers

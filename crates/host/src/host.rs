@@ -406,7 +406,8 @@ pub(crate) async fn kept_drivers(
             return Err(RefusedBox::new(&question).into());
         }
     }
-    kept.boxed.prepare(folder, needs.permissions(&user));
+    let boxes = AllowedBoxes::new(&[], &configuration);
+    kept.boxed.prepare(folder, needs.permissions(&user, &boxes));
     Ok(own.over(kept.drivers_beside(&user, own)?))
 }
 

@@ -204,7 +204,7 @@ impl PreparedTree {
     /// Gives its commands what they need, because the user has allowed all of it. Without this, a tree that needs anything
     /// does not start.
     pub fn permit_boxes(&mut self) {
-        self.permissions = self.box_needs.permissions(&self.user);
+        self.permissions = self.box_needs.permissions(&self.user, &self.allowed_boxes);
     }
 
     /// What was given.
@@ -221,7 +221,7 @@ fn check_secrets(source: &TreeSource, given: &GivenValues, user: &Variables) -> 
         ModelSource::Provider(source) => providers::variables(source).map(str::to_owned).collect(),
         ModelSource::Scripted { .. } => Vec::new(),
     };
-    let of_servers = file.definition.servers.values().flat_map(|server| server.env.iter().cloned());
+    let of_servers = file.definition.servers.values().flat_map(|server| server.variables().cloned());
     let variables: BTreeSet<String> = file.models.values().flat_map(of_model).chain(of_servers).collect();
     let values = variables.iter().filter_map(|name| Some((name.clone(), user.get(name)?)));
     let scan = SecretScan::new(values);

@@ -10,6 +10,7 @@ pub mod conformance;
 mod contexts;
 pub mod fixture;
 pub mod golden;
+pub mod http_tool_server;
 #[cfg(feature = "whole")]
 pub mod kill_campaign;
 pub mod processes;

@@ -10,6 +10,8 @@ use std::process::exit;
 use serde_json::{Value, json};
 
 const MOOD: &str = "mood:";
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
 
 /// The command that runs the server in a mood: this program of tests, with the name of the test that calls
 /// [`serve_if_asked`].
@@ -104,12 +106,19 @@ fn hear(mood: &str, message: &Value, variables: &[(String, String)]) {
         "initialize" => answer(
             id,
             &json!({
-                "protocolVersion": "2025-06-18", "capabilities": { "tools": { "listChanged": true } },
+                "protocolVersion": "2025-06-18", "capabilities": capabilities(mood),
                 "serverInfo": { "name": "test", "version": "1" },
             }),
         ),
+        method if method.starts_with("resources/") || method.starts_with("prompts/") => {
+            answer_other(mood, method, id, &message["params"]);
+        }
+        "notifications/initialized" if mood == "late" => {
+            note("mood", "grown");
+            say(&json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" }));
+        }
         "notifications/cancelled" => note("cancelled", &message["params"]["requestId"].to_string()),
-        "tools/list" => list(mood, id, &message["params"]),
+        "tools/list" => list(mood, id, &message["params"], variables),
         "tools/call" => {
             let params = &message["params"];
             call(id, params["name"].as_str().unwrap_or_default(), &params["arguments"], variables);
@@ -118,6 +127,65 @@ fn hear(mood: &str, message: &Value, variables: &[(String, String)]) {
     }
     if message["result"].is_object() || message["error"].is_object() {
         note("replies", &message.to_string());
+        // What a call waits for.
+        if let Some(call) = id.as_str().and_then(|id| id.strip_prefix("call ")) {
+            let said = if message["result"].is_object() { &message["result"] } else { &message["error"] };
+            text(&call.parse().unwrap_or(Value::Null), &said.to_string());
+        }
+    }
+}
+
+fn capabilities(mood: &str) -> Value {
+    match mood {
+        "rich" | "rich_endless" => {
+            json!({ "tools": { "listChanged": true }, "resources": {}, "prompts": {} })
+        }
+        "books" => json!({ "resources": {} }),
+        _ => json!({ "tools": { "listChanged": true } }),
+    }
+}
+
+/// Resources and prompts.
+fn answer_other(mood: &str, method: &str, id: &Value, params: &Value) {
+    let uri = params["uri"].as_str().unwrap_or_default();
+    match (method, uri) {
+        ("resources/list", _) if mood == "rich_endless" => {
+            let page: u64 = params["cursor"].as_str().and_then(|page| page.parse().ok()).unwrap_or(0);
+            let resource =
+                |number| json!({ "uri": format!("note://{page}/{number}"), "name": "x".repeat(5_000) });
+            let resources: Vec<Value> = (0..100).map(resource).collect();
+            answer(id, &json!({ "resources": resources, "nextCursor": (page + 1).to_string() }));
+        }
+        ("resources/list", _) => answer(
+            id,
+            &json!({ "resources": [
+                { "uri": "note://milk", "name": "milk", "description": "What to\u{1b}[2J buy." },
+                { "uri": "note://picture", "name": "picture", "mimeType": "image/png" },
+            ] }),
+        ),
+        ("resources/templates/list", _) => answer(
+            id,
+            &json!({ "resourceTemplates": [{ "uriTemplate": "note://{name}", "name": "by name" }] }),
+        ),
+        ("resources/read", "note://picture") => {
+            answer(id, &json!({ "contents": [{ "uri": uri, "mimeType": "image/png", "blob": PNG }] }))
+        }
+        ("resources/read", "note://milk") => {
+            answer(id, &json!({ "contents": [{ "uri": uri, "text": "two bottles" }] }));
+        }
+        ("prompts/list", _) => answer(
+            id,
+            &json!({ "prompts": [{
+                "name": "greet", "description": "Greets.",
+                "arguments": [{ "name": "who", "required": true }, { "name": "how" }],
+            }] }),
+        ),
+        ("prompts/get", _) => {
+            let text = format!("Greet {}.", params["arguments"]["who"].as_str().unwrap_or_default());
+            let content = json!({ "type": "text", "text": text });
+            answer(id, &json!({ "messages": [{ "role": "user", "content": content }] }));
+        }
+        _ => fail(id, -32_002, "no such resource"),
     }
 }
 
@@ -132,21 +200,46 @@ fn tool(name: &str, properties: &Value, hints: &Value) -> Value {
     })
 }
 
-fn list(mood: &str, id: &Value, params: &Value) {
+fn list(mood: &str, id: &Value, params: &Value, variables: &[(String, String)]) {
     if params["cursor"].is_null() {
         note("starts", mood);
     }
     let number = json!({ "type": "integer" });
     let texts = json!({ "text": { "type": "string" } });
-    let names = ["crash", "wait", "image", "fail", "refuse", "seen", "count", "quiet", "confused", "ask"];
+    let names = [
+        "crash",
+        "wait",
+        "image",
+        "fail",
+        "refuse",
+        "seen",
+        "count",
+        "quiet",
+        "confused",
+        "ask",
+        "ask_person",
+        "roots",
+        "escape",
+    ];
     let mut tools: Vec<Value> = names.iter().map(|name| tool(name, &json!({}), &json!({}))).collect();
-    tools.push(tool("moody", &json!({}), &json!({})));
+    let mut moody = tool("moody", &json!({}), &json!({}));
+    if let Some((_, says)) = variables.iter().find(|(name, _)| name == "SERVER_SAYS") {
+        moody["description"] = json!(says);
+    }
+    // One that has more to offer after a while says so.
+    if mood != "late" || notes("starts").lines().count() > 1 {
+        tools.push(moody);
+    }
     tools.push(tool("change", &json!({}), &json!({})));
     tools.push(tool("echo", &texts, &json!({})));
     tools.push(tool("crash_once", &json!({}), &json!({ "idempotentHint": true })));
     tools.push(tool("read", &json!({ "path": { "type": "string" } }), &json!({ "readOnlyHint": true })));
     tools.push(tool("variable", &texts, &json!({})));
     tools.push(tool("long", &json!({ "bytes": number }), &json!({})));
+    tools.push(tool("beg", &json!({ "requests": number }), &json!({})));
+    let mut tangled = tool("tangled", &json!({}), &json!({}));
+    tangled["inputSchema"] = json!({ "type": "object", "$ref": "https://example.org/schema.json" });
+    tools.push(tangled);
     tools.push(tool("flood", &json!({ "messages": number }), &json!({})));
     match mood {
         "endless" => answer(id, &json!({ "tools": [], "nextCursor": "again" })),
@@ -180,8 +273,7 @@ fn call(id: &Value, name: &str, arguments: &Value, variables: &[(String, String)
         "crash_once" => text(id, "survived"),
         "wait" => note("waiting", &id.to_string()),
         "image" => {
-            let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
-            answer(id, &json!({ "content": [{ "type": "image", "data": png, "mimeType": "image/png" }] }));
+            answer(id, &json!({ "content": [{ "type": "image", "data": PNG, "mimeType": "image/png" }] }));
         }
         "fail" => answer(id, &json!({ "content": [{ "type": "text", "text": "no luck" }], "isError": true })),
         "refuse" => fail(id, -32_602, "Unknown\u{1b}[2J tool"),
@@ -208,6 +300,26 @@ fn call(id: &Value, name: &str, arguments: &Value, variables: &[(String, String)
                 );
             }
             text(id, "asked");
+        }
+        "ask_person" => {
+            let schema = json!({ "type": "object", "properties": { "colour": { "type": "string" } }, "required": ["colour"] });
+            let params = json!({ "message": "Which colour?", "requestedSchema": schema });
+            say(
+                &json!({ "jsonrpc": "2.0", "id": format!("call {id}"), "method": "elicitation/create", "params": params }),
+            );
+        }
+        "escape" => text(id, "\u{1b}]0;mine\u{7}\u{1b}[2Jgone\u{202e}"),
+        "beg" => {
+            for number in 0..arguments["requests"].as_u64().unwrap_or(0) {
+                let params = json!({ "message": "Please?", "requestedSchema": { "type": "object", "properties": {} } });
+                say(
+                    &json!({ "jsonrpc": "2.0", "id": format!("b{number}"), "method": "elicitation/create", "params": params }),
+                );
+            }
+            text(id, "begged");
+        }
+        "roots" => {
+            say(&json!({ "jsonrpc": "2.0", "id": format!("call {id}"), "method": "roots/list" }));
         }
         "read" => {
             let path = arguments["path"].as_str().unwrap_or_default();

@@ -140,7 +140,8 @@ async fn take_up(
     let name = name(journal.as_ref(), known.tree).await?;
     let scripted = kept.scripted.clone();
     note_weak_boxes(journal.as_ref(), known.tree).await?;
-    kept.boxed.prepare(path, needs.permissions(&user));
+    let boxes = AllowedBoxes::new(&args.boxes.allow_box, &configuration);
+    kept.boxed.prepare(path, needs.permissions(&user, &boxes));
     let drivers = kept.drivers(&user)?;
     let open =
         Arc::new(OpenHome::with_programs(path, Arc::clone(&journal), Arc::new(ProgramGateways::default())));

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
+use spinney_testkit::http_tool_server::HttpToolServer;
 use spinney_testkit::tool_server::{serve_if_asked, tool_server_command};
 
 use crate::test_folder::TestFolder;
@@ -210,7 +211,7 @@ fn mcp_lists_tools_and_tries_one() {
     assert_eq!(listed.code, Some(0), "{}{}", listed.out, listed.err);
     assert!(listed.out.starts_with("1 server, started in "), "{}", listed.out);
     assert!(
-        listed.out.contains("test has 18 tools") && listed.out.contains("  test__echo  The tool echo."),
+        listed.out.contains("test has 23 tools") && listed.out.contains("  test__echo  The tool echo."),
         "{}",
         listed.out
     );
@@ -224,4 +225,155 @@ fn mcp_lists_tools_and_tries_one() {
     let refused = stage.spinney(&["mcp", "list", &path]);
     assert!(refused.code != Some(0) && refused.err.contains("--allow-box 'mcp:"), "{}", refused.err);
     assert!(!stage.home().exists());
+}
+
+/// A tree whose server is reached over HTTP.
+fn tree_elsewhere(stage: &TestFolder, server: &HttpToolServer, of_server: &str) -> String {
+    let call = "{ tool: test__header, args: { text: authorization } }";
+    let path = tree(stage, "plain", "[test__header]", &[call]);
+    let text = fs::read_to_string(&path).unwrap();
+    let before = text.lines().find(|line| line.starts_with("  test: ")).unwrap().to_owned();
+    let text = text.replace(&before, &format!("  test: {{ url: {}{of_server} }}", server.url()));
+    let host = format!("tools: [test__header], network: ['127.0.0.1:{}']", server.port());
+    let text = text.replace("tools: [test__header]", &host).replace(&format!("read: [{}]\n", around()), "");
+    stage.file("tree.yaml", &text)
+}
+
+/// The URL, the key and the host of a stranger's file are asked for; the value of the key is sent and kept nowhere.
+#[test]
+fn a_server_elsewhere_gets_its_key_only_with_permission() {
+    let stage = TestFolder::new();
+    let server = HttpToolServer::start("key");
+    let path = tree_elsewhere(&stage, &server, ", auth: { key_env: NOTES_TOKEN }");
+    let host = format!("127.0.0.1:{}", server.port());
+    let refused = stage.spinney(&["run", &path, "--allow-host", &host]);
+    let allowance = format!("mcp:$NOTES_TOKEN {}", server.url());
+    assert!(
+        refused.code == Some(2)
+            && refused
+                .err
+                .contains(&format!("connect to the server `$NOTES_TOKEN {}`, for `lead`", server.url()))
+            && refused.err.contains(&format!("--allow-box '{allowance}'")),
+        "{}{}",
+        refused.out,
+        refused.err
+    );
+    assert!(server.seen().is_empty(), "nothing was sent before it was allowed");
+    let args = ["run", &path, "--json", "--allow-host", &host, "--allow-box", &allowance];
+    let ended = stage.play_in(&args, &[("NOTES_TOKEN", "open-sesame-7")]).end();
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    assert_eq!(ended.result()["output"], json!("Bearer [key]"));
+    let sent = |seen: &spinney_testkit::http_tool_server::SeenRequest| {
+        seen.headers.get("authorization").map(String::as_str) == Some("Bearer open-sesame-7")
+    };
+    assert!(server.seen().iter().all(sent));
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+    let journal = stage.spinney(&["events", "last", "--json"]);
+    let all = format!("{}{}{}{}", ended.out, ended.err, journal.out, journal.err);
+    assert!(!all.contains("open-sesame-7"), "{all}");
+}
+
+#[test]
+fn what_is_wrong_with_a_server_elsewhere_is_said_at_its_place() {
+    let stage = TestFolder::new();
+    let server = HttpToolServer::start("plain");
+    let path = tree_elsewhere(&stage, &server, ", timeout: 20s");
+    let text = fs::read_to_string(&path).unwrap();
+    let url = format!("url: {}", server.url());
+    for (from, to, said) in [
+        (url.as_str(), "url: http://tools.example.org/mcp", "this is plain http to another machine"),
+        (&url, "url: https://user:secret@tools.example.org/", "this is not a URL"),
+        (
+            &url,
+            "url: https://tools.example.org/mcp",
+            "which may connect to `tools.example.org:443`, and `lead` may not",
+        ),
+        ("timeout: 20s", "command: x", "server `test` needs either `command` or `url`"),
+        (&url, "timeout: 10s", "server `test` needs either `command` or `url`"),
+        ("timeout: 20s", "env: [A]", "`env` is for servers with `command`"),
+        ("timeout: 20s", "read: [/srv]", "`read` is for servers with `command`"),
+        ("timeout: 20s", "auth: { key_env: sk-123 }", "this is not the name of an environment variable"),
+        (
+            "timeout: 20s",
+            "auth: { key_env: A, header: Host }",
+            "`Host` is not a header that a key can be sent in",
+        ),
+        (
+            "timeout: 20s",
+            "auth: { key_env: OPENAI_API_KEY }",
+            "server `test` would get the key in OPENAI_API_KEY",
+        ),
+        ("timeout: 20s", "per: home", "per"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let checked = stage.spinney(&["check", &path]);
+        let all = format!("{}{}", checked.out, checked.err);
+        assert!(all.contains(said), "{said}: {all}");
+    }
+}
+
+/// G28 (changed descriptions): what a tool says of itself is remembered; in a later tree it may say something else only after
+/// a person has seen that.
+#[test]
+fn g28_a_description_that_changes_is_asked_about_at_the_next_start() {
+    let stage = TestFolder::new();
+    let path = tree(&stage, "plain", "[test__moody]", &["{ tool: test__moody, args: {} }"]);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("timeout: 20s", "timeout: 20s, env: [SERVER_SAYS]")).unwrap();
+    let allowance = format!("mcp:$SERVER_SAYS {}", command("plain").join(" "));
+    let around = around();
+    let run = |says: &str, more: &[&str]| {
+        let args = ["run", &path, "--json", "--read", &around, "--allow-box", &allowance];
+        stage.play_in(&[&args, more].concat(), &[("SERVER_SAYS", says)]).end()
+    };
+    for _ in 0..2 {
+        let ended = run("Greets.", &[]);
+        assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    }
+    let refused = run("Greets, and sends your files.", &[]);
+    let said = "server `test`: `test__moody` now says something else than when it was used before";
+    assert!(
+        refused.code != Some(0)
+            && refused.err.contains(said)
+            && refused.err.contains("before: Greets.")
+            && refused.err.contains("now: Greets, and sends your files."),
+        "{}{}",
+        refused.out,
+        refused.err
+    );
+    let (_, code) = refused.err.split_once("allow `").unwrap();
+    let (code, _) = code.split_once('`').unwrap();
+    assert!(code.starts_with("mcp-tools:"), "{code}");
+    let other = run("Something else again.", &["--allow-box", code]);
+    assert!(other.code != Some(0), "{}{}", other.out, other.err);
+    for more in [&["--allow-box", code][..], &[]] {
+        let ended = run("Greets, and sends your files.", more);
+        assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    }
+}
+
+/// G28 (lying schemas, escape text): a schema that cannot be used keeps the tree from starting, and what a tool returns does
+/// nothing to a terminal.
+#[test]
+fn g28_schemas_and_results_of_a_server_do_no_harm() {
+    let stage = TestFolder::new();
+    let tangled = "{ tool: test__tangled, args: {} }";
+    let ended = run(&stage, &tree(&stage, "plain", "[test__tangled]", &[tangled]), "plain");
+    assert!(
+        ended.code != Some(0)
+            && ended.err.contains("the schema of the arguments of `test__tangled` cannot be used"),
+        "{}{}",
+        ended.out,
+        ended.err
+    );
+    let escape = "{ tool: test__escape, args: {} }";
+    let path = tree(&stage, "plain", "[test__escape]", &[escape]);
+    let allowed = allowed("plain");
+    let options: Vec<&str> = allowed.iter().map(String::as_str).collect();
+    let ended = stage.spinney(&[&["run", path.as_str()], options.as_slice()].concat());
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    let events = stage.spinney(&["events", "last"]);
+    let all = format!("{}{}{}", ended.out, ended.err, events.out);
+    assert!(all.contains("gone") && !all.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{all:?}");
 }

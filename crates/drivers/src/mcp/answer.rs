@@ -2,60 +2,123 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rmcp::model::{CallToolResult, ContentBlock, ImageContent, ResourceContents};
+use rmcp::model::{
+    CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult, ResourceContents, Role,
+};
 use spinney_kernel::port::tool::ToolAnswer;
 use spinney_kernel::primitives::limit::{PART_BYTES_MAX, PARTS_MAX};
 use spinney_kernel::primitives::{Enclosure, IMAGE_TYPES, PartKind};
 
 /// Texts in order, images as images; of anything else, what it is.
 pub(super) fn answer(result: CallToolResult) -> ToolAnswer {
-    let mut texts: Vec<String> = Vec::new();
-    let mut parts: Vec<Enclosure> = Vec::new();
+    let mut shown = Shown::default();
     for block in result.content {
+        shown.add(block);
+    }
+    if shown.texts.is_empty()
+        && let Some(value) = result.structured_content
+    {
+        shown.texts.push(value.to_string());
+    }
+    shown.answer(result.is_error == Some(true))
+}
+
+/// The contents of a resource.
+pub(super) fn resource(result: ReadResourceResult) -> ToolAnswer {
+    let mut shown = Shown::default();
+    for contents in result.contents {
+        match contents {
+            ResourceContents::TextResourceContents { text, .. } => shown.texts.push(text),
+            contents => shown.add_resource(contents),
+        }
+    }
+    shown.answer(false)
+}
+
+/// The messages of a prompt, each after whose it is.
+pub(super) fn prompt(result: GetPromptResult) -> ToolAnswer {
+    let mut shown = Shown::default();
+    for message in result.messages {
+        shown.texts.push(match message.role {
+            Role::User => "[user]".to_owned(),
+            Role::Assistant => "[assistant]".to_owned(),
+        });
+        shown.add(message.content);
+    }
+    shown.answer(false)
+}
+
+/// What an answer shows so far.
+#[derive(Default)]
+struct Shown {
+    texts: Vec<String>,
+    parts: Vec<Enclosure>,
+}
+
+impl Shown {
+    fn add(&mut self, block: ContentBlock) {
         match block {
-            ContentBlock::Text(text) => texts.push(text.text),
-            ContentBlock::Image(content) => match image(&content, parts.len()) {
-                Ok(image) => parts.push(image),
-                Err(why) => texts.push(format!("[an image that is not shown: {why}]")),
-            },
+            ContentBlock::Text(text) => self.texts.push(text.text),
+            ContentBlock::Image(content) => self.add_image(&content.data, &content.mime_type),
             ContentBlock::Audio(audio) => {
-                texts.push(format!(
+                self.texts.push(format!(
                     "[{} of audio, {}, are not shown]",
                     bytes(&audio.data),
                     short(&audio.mime_type)
                 ));
             }
-            ContentBlock::Resource(embedded) => texts.push(resource(embedded.resource)),
+            ContentBlock::Resource(embedded) => self.add_resource(embedded.resource),
             ContentBlock::ResourceLink(link) => {
-                texts.push(format!("[resource {}: {}]", short(&link.name), short(&link.uri)));
+                self.texts.push(format!("[resource {}: {}]", short(&link.name), short(&link.uri)));
             }
-            _ => texts.push("[content of an unknown kind is not shown]".to_owned()),
+            _ => self.texts.push("[content of an unknown kind is not shown]".to_owned()),
         }
     }
-    if texts.is_empty()
-        && let Some(value) = result.structured_content
-    {
-        texts.push(value.to_string());
+
+    fn add_image(&mut self, data: &str, media: &str) {
+        match image(data, media, self.parts.len()) {
+            Ok(image) => self.parts.push(image),
+            Err(why) => self.texts.push(format!("[an image that is not shown: {why}]")),
+        }
     }
-    if texts.is_empty() && parts.is_empty() {
-        texts.push("it returned nothing".to_owned());
+
+    fn add_resource(&mut self, contents: ResourceContents) {
+        match contents {
+            ResourceContents::TextResourceContents { uri, text, .. } => {
+                self.texts.push(format!("[resource {}]\n{text}", short(&uri)));
+            }
+            ResourceContents::BlobResourceContents { blob, mime_type: Some(media), .. }
+                if IMAGE_TYPES.contains(&media.to_ascii_lowercase().as_str()) =>
+            {
+                self.add_image(&blob, &media);
+            }
+            ResourceContents::BlobResourceContents { uri, blob, .. } => {
+                self.texts.push(format!("[resource {}: {} that are not text]", short(&uri), bytes(&blob)))
+            }
+            _ => self.texts.push("[a resource of an unknown kind is not shown]".to_owned()),
+        }
     }
-    let text = texts.join("\n");
-    let answer =
-        if result.is_error == Some(true) { ToolAnswer::failed(text) } else { ToolAnswer::text(text) };
-    answer.with_parts(parts)
+
+    fn answer(mut self, is_error: bool) -> ToolAnswer {
+        if self.texts.is_empty() && self.parts.is_empty() {
+            self.texts.push("it returned nothing".to_owned());
+        }
+        let text = self.texts.join("\n");
+        let answer = if is_error { ToolAnswer::failed(text) } else { ToolAnswer::text(text) };
+        answer.with_parts(self.parts)
+    }
 }
 
 /// Models refuse a whole request for an image that is none.
-fn image(content: &ImageContent, before: usize) -> Result<Enclosure, String> {
+fn image(data: &str, media: &str, before: usize) -> Result<Enclosure, String> {
     if before >= PARTS_MAX {
         return Err(format!("a result has at most {PARTS_MAX}"));
     }
-    let media = content.mime_type.to_ascii_lowercase();
+    let media = media.to_ascii_lowercase();
     if !IMAGE_TYPES.contains(&media.as_str()) {
-        return Err(format!("models do not take {}", short(&content.mime_type)));
+        return Err(format!("models do not take {}", short(&media)));
     }
-    let bytes = STANDARD.decode(content.data.trim()).map_err(|_| "it is not base64".to_owned())?;
+    let bytes = STANDARD.decode(data.trim()).map_err(|_| "it is not base64".to_owned())?;
     if bytes.len() as u64 > PART_BYTES_MAX {
         return Err(format!("it has {} bytes, more than {PART_BYTES_MAX}", bytes.len()));
     }
@@ -76,18 +139,6 @@ fn kind(bytes: &[u8]) -> Option<&'static str> {
         [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
         _ => None,
-    }
-}
-
-fn resource(contents: ResourceContents) -> String {
-    match contents {
-        ResourceContents::TextResourceContents { uri, text, .. } => {
-            format!("[resource {}]\n{text}", short(&uri))
-        }
-        ResourceContents::BlobResourceContents { uri, blob, .. } => {
-            format!("[resource {}: {} that are not text]", short(&uri), bytes(&blob))
-        }
-        _ => "[a resource of an unknown kind is not shown]".to_owned(),
     }
 }
 

@@ -4,6 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 /// Requests of a server that wait for our answers. More are not heard.
 const PEER_REQUESTS_MAX: u32 = 16;
@@ -16,6 +20,8 @@ pub(super) struct Conversation {
     peer_requests: AtomicU32,
     unasked: AtomicU32,
     tools_changed: AtomicBool,
+    /// Rings when they have.
+    changes: Notify,
 }
 
 impl Conversation {
@@ -76,6 +82,17 @@ impl Conversation {
     /// The server says that its tools are others now.
     pub(super) fn note_changed_tools(&self) {
         self.tools_changed.store(true, Ordering::Release);
+        self.changes.notify_one();
+    }
+
+    /// Waits until the server says that its tools are others. Whether it did in time.
+    pub(super) async fn wait_for_changed_tools(&self, within: Duration) -> bool {
+        let changed = async {
+            while !self.take_changed_tools() {
+                self.changes.notified().await;
+            }
+        };
+        timeout(within, changed).await.is_ok()
     }
 
     /// Whether it said so since this was asked.

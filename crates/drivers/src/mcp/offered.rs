@@ -3,24 +3,37 @@
 
 use std::collections::BTreeMap;
 
-use rmcp::model::Tool as ListedTool;
+use rmcp::model::{ServerCapabilities, Tool as ListedTool};
 use spinney_kernel::definition::{OnLost, ToolServer, ToolSpec};
 use spinney_kernel::primitives::limit::TEXT_BYTES_MAX;
 use spinney_kernel::primitives::{BlobHash, ServerName, ToolName, is_hostile};
 
+use super::elicitation::QUESTION_MS;
+use super::extra::Extra;
+
 /// The longest description. All of them are in every packet.
 const DESCRIPTION_BYTES_MAX: usize = 8 << 10;
 /// How much longer than the server a call may take: the server is told to stop, or is started again.
-const SLACK_MS: u64 = 90_000;
+/// While a person is asked, the time of a call stands still.
+const SLACK_MS: u64 = 90_000 + QUESTION_MS;
 
 /// A tool of a server that agents can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Offered {
     /// As the server calls it.
     pub(super) name: String,
+    /// If it is no tool of the server's own.
+    pub(super) extra: Option<Extra>,
     pub(super) spec: ToolSpec,
     /// Of what the server says of it.
     pub(super) hash: BlobHash,
+}
+
+/// What a server says that it has.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Listed {
+    pub(super) tools: Vec<ListedTool>,
+    pub(super) capabilities: ServerCapabilities,
 }
 
 /// The tools of a server by their names in the tree, and why agents cannot have the others.
@@ -31,9 +44,9 @@ pub(super) struct OfferedTools {
 }
 
 impl OfferedTools {
-    pub(super) fn new(server: &ServerName, definition: &ToolServer, listed: Vec<ListedTool>) -> Self {
+    pub(super) fn new(server: &ServerName, definition: &ToolServer, listed: Listed) -> Self {
         let mut offered = Self::default();
-        for tool in listed {
+        for tool in listed.tools {
             let own = tool.name.to_string();
             if definition.tools.as_ref().is_some_and(|tools| !tools.contains(&own)) {
                 continue;
@@ -55,8 +68,26 @@ impl OfferedTools {
                 Err(why) => drop(offered.refused.insert(cleaned(&own, 64), why)),
             }
         }
+        let is_listed =
+            |extra: &Extra| definition.tools.as_ref().is_none_or(|tools| tools.contains(extra.name()));
+        let extras = Extra::ALL.into_iter().filter(|extra| extra.is_of(&listed.capabilities));
+        for extra in extras.filter(is_listed) {
+            // A tool of the server's own goes before.
+            if let Some(name) = server.tool(extra.name())
+                && !offered.tools.contains_key(&name)
+                && !offered.refused.contains_key(extra.name())
+            {
+                offered.tools.insert(name, of_extra(extra, server, definition.timeout_ms));
+            }
+        }
         offered
     }
+}
+
+fn of_extra(extra: Extra, server: &ServerName, timeout_ms: u64) -> Offered {
+    let spec = ToolSpec { timeout_ms: Some(timeout_ms.saturating_add(SLACK_MS)), ..extra.spec(server) };
+    let hash = BlobHash::digest(spec.schema.as_bytes());
+    Offered { name: extra.name().to_owned(), extra: Some(extra), spec, hash }
 }
 
 fn read(tool: &ListedTool, timeout_ms: u64) -> Result<Offered, String> {
@@ -83,7 +114,7 @@ fn read(tool: &ListedTool, timeout_ms: u64) -> Result<Offered, String> {
         timeout_ms: Some(timeout_ms.saturating_add(SLACK_MS)),
         ..ToolSpec::default()
     };
-    Ok(Offered { name: tool.name.to_string(), spec, hash })
+    Ok(Offered { name: tool.name.to_string(), extra: None, spec, hash })
 }
 
 /// A text of a server, without what a terminal would act on, and cut.
@@ -111,11 +142,14 @@ mod tests {
             folders: Default::default(),
             tools: tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect()),
             timeout_ms: 1_000,
+            per: Default::default(),
         }
     }
 
     fn offered(server: &ToolServer, tools: serde_json::Value) -> OfferedTools {
-        let listed = serde_json::from_value(tools).unwrap_or_else(|error| panic!("{error}"));
+        let tools = serde_json::from_value(tools).unwrap_or_else(|error| panic!("{error}"));
+        let capabilities = serde_json::from_value(json!({ "resources": {} }));
+        let listed = Listed { tools, capabilities: capabilities.unwrap_or_else(|error| panic!("{error}")) };
         OfferedTools::new(&"files".parse().unwrap_or_else(|error| panic!("{error}")), server, listed)
     }
 
@@ -136,7 +170,10 @@ mod tests {
             ]),
         );
         let names: Vec<&str> = tools.tools.keys().map(ToolName::as_str).collect();
-        assert_eq!(names, ["files__read_file", "files__talk"]);
+        assert_eq!(
+            names,
+            ["files__list_resources", "files__read_file", "files__read_resource", "files__talk"]
+        );
         let read = &tools.tools["files__read_file"];
         assert_eq!((read.name.as_str(), read.spec.description.as_str()), ("read.file", "Reads [2J a file."));
         assert_eq!(read.spec.lost, OnLost::Presumed);
@@ -151,6 +188,8 @@ mod tests {
     #[test]
     fn only_listed_tools_of_a_server_are_offered() {
         let tools = json!([{ "name": "a", "inputSchema": { "type": "object" } }, { "name": "b", "inputSchema": { "type": "object" } }]);
+        let all = offered(&server(Some(&["read_resource"])), tools.clone());
+        assert_eq!(all.tools.keys().map(ToolName::as_str).collect::<Vec<_>>(), ["files__read_resource"]);
         let offered = offered(&server(Some(&["b"])), tools);
         assert_eq!(offered.tools.keys().map(ToolName::as_str).collect::<Vec<_>>(), ["files__b"]);
         assert!(offered.refused.is_empty());

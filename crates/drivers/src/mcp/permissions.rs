@@ -13,6 +13,8 @@ pub struct ServerPermissions {
     pub servers: BTreeSet<String>,
     /// Variables that they may get, with their values; none for one that is not set.
     pub environment: BTreeMap<String, Option<OsString>>,
+    /// Changes of what tools say of themselves, as the error names them.
+    pub changed_tools: BTreeSet<String>,
 }
 
 impl fmt::Debug for ServerPermissions {
@@ -22,6 +24,7 @@ impl fmt::Debug for ServerPermissions {
         f.debug_struct("ServerPermissions")
             .field("servers", &self.servers)
             .field("environment", &names)
+            .field("changed_tools", &self.changed_tools)
             .finish()
     }
 }

@@ -1,7 +1,6 @@
 //! The process of a server: in a box of its own, with two pipes, until it ends or is given up.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,12 +14,11 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use super::offered::cleaned;
+use super::server_start::ProcessStart;
 use crate::commands::{FolderCovers, box_network, refusal_in_words};
-use crate::folders::HiddenFolders;
-use crate::network::{Connector, Outbound, Proxy, ProxyLog};
+use crate::network::{Connector, Proxy, ProxyLog};
 use crate::sandbox::{
-    BoxLauncher, BoxLimit, BoxPipes, BoxStep, BoxTierChoice, BoxedCommand, BoxedExit, BoxedInput,
-    Confinement, OutputStream,
+    BoxLimit, BoxPipes, BoxStep, BoxedCommand, BoxedExit, BoxedInput, Confinement, OutputStream,
 };
 
 /// What is kept of its standard error, for errors.
@@ -29,19 +27,6 @@ const STDERR_BYTES: usize = 2 << 10;
 const STDERR_SHOWN: usize = 600;
 /// How long the end of a process may take to be known after its pipes have closed.
 const END_WAIT: Duration = Duration::from_secs(2);
-
-/// What a server is started with.
-#[derive(Clone)]
-pub(super) struct ServerStart {
-    pub(super) launcher: Arc<BoxLauncher>,
-    pub(super) tier: BoxTierChoice,
-    pub(super) hidden: HiddenFolders,
-    pub(super) outbound: Arc<dyn Outbound>,
-    /// Its own folder.
-    pub(super) folder: PathBuf,
-    /// With values.
-    pub(super) environment: Vec<(OsString, OsString)>,
-}
 
 /// A server's process. Dropping it ends everything that it started.
 pub(super) struct Process {
@@ -64,7 +49,7 @@ impl Drop for Process {
     }
 }
 
-impl ServerStart {
+impl ProcessStart {
     /// The box of a server, as its folders are now.
     pub(super) fn confinement(&self, server: &ToolServer) -> Result<Confinement, String> {
         let rights = server
@@ -72,7 +57,7 @@ impl ServerStart {
             .iter()
             .fold(Rights::none(), |rights, (path, access)| rights.with_folder(path.as_str(), access));
         let covers = FolderCovers::new(&rights, &self.hidden)?;
-        let mut confinement = Confinement::new(self.folder.clone());
+        let mut confinement = Confinement::new(self.place.folder()?);
         // A folder in both lists may be written.
         let is_written = |path: &PathBuf| rights.access(path) == Some(FolderAccess::Write);
         let granted = rights
@@ -89,7 +74,9 @@ impl ServerStart {
 
     /// Starts it. The folders are looked at first, so this may take a moment.
     pub(super) fn start(&self, server: &ToolServer) -> Result<(Process, BoxPipes), String> {
-        let ServerAddress::Command(words) = &server.address;
+        let ServerAddress::Command(words) = &server.address else {
+            return Err("it does not run here".to_owned());
+        };
         let confinement = self.confinement(server)?;
         let command = BoxedCommand {
             input: BoxedInput::Piped,

@@ -5,33 +5,40 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::JsonObject;
-use spinney_kernel::definition::{FolderGrants, Network, OnLost, ServerBeyond, ToolServer};
+use spinney_kernel::definition::{FolderGrants, Network, OnLost, ServerBeyond, ServerScope, ToolServer};
 use spinney_kernel::port::Rights;
-use spinney_kernel::port::tool::ToolAnswer;
-use spinney_kernel::primitives::{Millis, ServerName, ToolName};
+use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt};
+use spinney_kernel::primitives::{AgentId, Millis, ServerName, ToolName};
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use super::answer::answer;
 use super::connection::{CallFault, Connection};
 use super::offered::{Offered, OfferedTools};
-use super::process::ServerStart;
+use super::open_calls::OpenCalls;
+use super::server_start::ServerStart;
 
 /// The waits before a server is started again. After the last one it is not.
 const RESTART_WAITS: [Duration; 3] =
     [Duration::from_millis(250), Duration::from_secs(1), Duration::from_secs(4)];
+
+/// How long a tool that a role names may be missing, and how often the list may change meanwhile.
+const LATE_TOOLS_WAIT: Duration = Duration::from_secs(2);
+const LATE_LISTS_MAX: usize = 3;
 
 /// A server with the tools that it had when its tree started.
 pub(super) struct Server {
     name: ServerName,
     definition: ToolServer,
     start: ServerStart,
-    tools: BTreeMap<ToolName, Offered>,
+    tools: Arc<BTreeMap<ToolName, Offered>>,
+    calls: Arc<OpenCalls>,
     state: Mutex<State>,
 }
 
+#[derive(Default)]
 struct State {
     connection: Option<Arc<Connection>>,
+    was_started: bool,
     restarts: usize,
     /// Why it is not started any more.
     ended: Option<String>,
@@ -52,13 +59,39 @@ impl Server {
         name: ServerName,
         definition: ToolServer,
         start: ServerStart,
+        wanted: &[ToolName],
     ) -> Result<(Self, OfferedTools), String> {
-        let connection = Connection::start(&start, &definition).await?;
-        let offered = OfferedTools::new(&name, &definition, connection.tools().await?);
+        let calls = Arc::new(OpenCalls::default());
+        let connection = Connection::start(&name, &start, &definition, &calls).await?;
+        let mut offered = OfferedTools::new(&name, &definition, connection.listed().await?);
+        // Some servers have more tools once they know what we can do.
+        let lacks = |offered: &OfferedTools| wanted.iter().any(|tool| !offered.tools.contains_key(tool));
+        for _ in 0..LATE_LISTS_MAX {
+            if !lacks(&offered) || !connection.wait_for_changed_tools(LATE_TOOLS_WAIT).await {
+                break;
+            }
+            offered = OfferedTools::new(&name, &definition, connection.listed().await?);
+        }
         let connection = Some(Arc::new(connection));
-        let state = State { connection, restarts: 0, ended: None, changed: BTreeMap::new() };
-        let tools = offered.tools.clone();
-        Ok((Self { name, definition, start, tools, state: Mutex::new(state) }, offered))
+        let state = State { connection, was_started: true, ..State::default() };
+        let tools = Arc::new(offered.tools.clone());
+        Ok((Self { name, definition, start, tools, calls, state: Mutex::new(state) }, offered))
+    }
+
+    /// The same for one agent alone. It starts with its first call.
+    pub(super) fn for_agent(&self, agent: &[AgentId]) -> Self {
+        Self {
+            name: self.name.clone(),
+            definition: self.definition.clone(),
+            start: self.start.for_agent(agent),
+            tools: Arc::clone(&self.tools),
+            calls: Arc::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn scope(&self) -> ServerScope {
+        self.definition.per
     }
 
     pub(super) fn offered(&self, tool: &ToolName) -> Option<&Offered> {
@@ -78,24 +111,39 @@ impl Server {
     }
 
     /// Calls a tool. A call that was under way when the server ended is made again only if that changes nothing.
-    pub(super) async fn call(&self, tool: &ToolName, arguments: JsonObject) -> ToolAnswer {
+    pub(super) async fn call(
+        &self,
+        tool: &ToolName,
+        arguments: JsonObject,
+        attempt: &ToolAttempt,
+    ) -> ToolAnswer {
         let name = &self.name;
+        let entry = self.calls.enter(attempt);
         let Some(offered) = self.tools.get(tool) else {
             return ToolAnswer::failed(format!("server `{name}` has no such tool"));
         };
         let mut is_repeatable = offered.spec.lost == OnLost::Repeatable;
+        let mut is_first = true;
         loop {
             let connection = match self.connection(tool).await {
                 Ok(connection) => connection,
                 Err(why) => return ToolAnswer::failed(why),
             };
             let within = Duration::from_millis(self.definition.timeout_ms);
-            match connection.call(offered.name.clone(), arguments.clone(), within).await {
-                Ok(result) => return answer(result),
+            match connection.call(&entry.call, offered, arguments.clone(), within).await {
+                Ok(answer) => return answer,
+                // A session that the server forgot is begun again.
+                Err(CallFault::NotReached(_)) if is_first && !connection.is_open() => is_first = false,
+                Err(CallFault::NotReached(why)) => {
+                    return ToolAnswer::failed(format!(
+                        "server `{name}` was not reached, and nothing was done: {why}"
+                    ));
+                }
                 Err(CallFault::Ended(_)) if is_repeatable => is_repeatable = false,
                 Err(CallFault::Ended(how)) => {
                     return ToolAnswer::failed(format!(
-                        "lost: server `{name}` ended during this call, and what the call did is unknown: {how}"
+                        "lost: server `{name}` {}, and what the call did is unknown: {how}",
+                        self.end_in_words()
                     ));
                 }
                 Err(CallFault::TimedOut) => {
@@ -106,6 +154,13 @@ impl Server {
                 }
                 Err(CallFault::Refused(why)) => return ToolAnswer::failed(format!("server `{name}`: {why}")),
             }
+        }
+    }
+
+    fn end_in_words(&self) -> &'static str {
+        match self.start {
+            ServerStart::Process(_) => "ended during this call",
+            ServerStart::Http(_) => "did not answer this call",
         }
     }
 
@@ -120,7 +175,7 @@ impl Server {
             return Err(format!("server `{name}` does not run"));
         };
         if connection.take_changed_tools() {
-            match connection.tools().await {
+            match connection.listed().await {
                 Ok(listed) => {
                     let now = OfferedTools::new(name, &self.definition, listed).tools;
                     self.compare(&mut state, &now);
@@ -146,20 +201,25 @@ impl Server {
         state.connection = None;
         let mut why = String::new();
         while let Some(wait) = RESTART_WAITS.get(state.restarts) {
-            state.restarts += 1;
-            sleep(*wait).await;
+            let is_first = !std::mem::replace(&mut state.was_started, true);
+            if !is_first {
+                state.restarts += 1;
+                sleep(*wait).await;
+            }
             let started = async {
-                let connection = Connection::start(&self.start, &self.definition).await?;
-                let listed = connection.tools().await?;
+                let connection = Connection::start(name, &self.start, &self.definition, &self.calls).await?;
+                let listed = connection.listed().await?;
                 Ok::<_, String>((connection, listed))
             };
             match started.await {
                 Ok((connection, listed)) => {
-                    tracing::warn!(
-                        "server {name} had ended and was started again ({} of {})",
-                        state.restarts,
-                        RESTART_WAITS.len()
-                    );
+                    if !is_first {
+                        tracing::warn!(
+                            "server {name} had ended and was started again ({} of {})",
+                            state.restarts,
+                            RESTART_WAITS.len()
+                        );
+                    }
                     let now = OfferedTools::new(name, &self.definition, listed).tools;
                     self.compare(state, &now);
                     state.connection = Some(Arc::new(connection));
@@ -178,7 +238,7 @@ impl Server {
     /// Notes which tools are not what they were. What is new has to wait for another tree.
     fn compare(&self, state: &mut State, now: &BTreeMap<ToolName, Offered>) {
         let name = &self.name;
-        for (tool, before) in &self.tools {
+        for (tool, before) in self.tools.iter() {
             let change = match now.get(tool) {
                 None => Some(ToolChange::Gone),
                 Some(after) if after.hash != before.hash => Some(ToolChange::Described),

@@ -9,22 +9,22 @@ use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::primitives::{ServerName, ToolName};
 
-use super::server::Server;
+use super::agent_servers::AgentServers;
 
 pub(super) struct ServerTool {
-    pub(super) server: Arc<Server>,
+    pub(super) server: Arc<AgentServers>,
     pub(super) server_name: ServerName,
     pub(super) tool: ToolName,
 }
 
 impl Tool for ServerTool {
     fn spec(&self) -> ToolSpec {
-        self.server.offered(&self.tool).map(|offered| offered.spec.clone()).unwrap_or_default()
+        self.server.any().offered(&self.tool).map(|offered| offered.spec.clone()).unwrap_or_default()
     }
 
     fn call(&self, attempt: ToolAttempt) -> Pending<Result<ToolAnswer, AttemptError>> {
         let (server, tool) = (Arc::clone(&self.server), self.tool.clone());
-        let beyond = server.beyond(&attempt.rights);
+        let beyond = server.any().beyond(&attempt.rights);
         if !beyond.is_nothing() {
             let name = &self.server_name;
             let text = format!("`{tool}` was not called: server `{name}` may {beyond}, and you may not");
@@ -34,9 +34,14 @@ impl Tool for ServerTool {
             "" => Ok(JsonObject::new()),
             text => serde_json::from_str(text),
         };
+        let server = server.of(&attempt.origin.path);
         Box::pin(async move {
+            let server = match server {
+                Ok(server) => server,
+                Err(why) => return Ok(ToolAnswer::failed(why)),
+            };
             Ok(match arguments {
-                Ok(arguments) => server.call(&tool, arguments).await,
+                Ok(arguments) => server.call(&tool, arguments, &attempt).await,
                 Err(error) => ToolAnswer::failed(format!("`{tool}` was not called: {error}")),
             })
         })

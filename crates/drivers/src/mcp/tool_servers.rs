@@ -7,23 +7,25 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use spinney_kernel::definition::{Allow, Definition, ToolServer, ToolSpec};
+use spinney_kernel::definition::{Allow, Definition, ServerAddress, ToolServer, ToolSpec};
 use spinney_kernel::port::tool::Tool;
 use spinney_kernel::port::{OfferedTool, Pending, ToolDiscovery, ToolSource};
 use spinney_kernel::primitives::{Fault, FaultKind, ServerName, ToolName, nearest};
 use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 
+use super::agent_servers::AgentServers;
+use super::known_tools::{self, KnownTools};
+use super::offered::Offered;
 use super::permissions::ServerPermissions;
-use super::process::ServerStart;
 use super::server::Server;
+use super::server_start::{HttpStart, ProcessStart, ServerPlace, ServerStart};
 use super::tool::ServerTool;
 use crate::commands::refusal_in_words;
 use crate::folders::HiddenFolders;
 use crate::network::{Outbound, SystemOutbound};
 use crate::off_worker::off_worker;
 use crate::sandbox::{BoxLauncher, BoxTierChoice};
-use crate::workspace::Workspaces;
 
 /// Starts the servers of trees. Clones are the same driver.
 #[derive(Clone)]
@@ -31,6 +33,7 @@ pub struct ToolServers {
     shared: Arc<Shared>,
     hidden: HiddenFolders,
     outbound: Arc<dyn Outbound>,
+    known: Option<Arc<dyn KnownTools>>,
 }
 
 struct Shared {
@@ -54,7 +57,7 @@ pub struct StartedServer {
     pub tools: BTreeMap<ToolName, ToolSpec>,
     /// Tools that agents cannot have, and why.
     pub refused: BTreeMap<String, String>,
-    server: Arc<Server>,
+    server: Arc<AgentServers>,
 }
 
 impl StartedServer {
@@ -89,6 +92,7 @@ impl ToolServers {
             shared: Arc::new(shared),
             hidden: HiddenFolders::default(),
             outbound: Arc::new(SystemOutbound::default()),
+            known: None,
         }
     }
 
@@ -96,6 +100,13 @@ impl ToolServers {
     #[must_use]
     pub fn hiding(mut self, hidden: HiddenFolders) -> Self {
         self.hidden = hidden;
+        self
+    }
+
+    /// Remembers here what tools say of themselves, and refuses to start a tree with one that says something else.
+    #[must_use]
+    pub fn knowing(mut self, known: Arc<dyn KnownTools>) -> Self {
+        self.known = Some(known);
         self
     }
 
@@ -149,24 +160,24 @@ impl ToolServers {
                 ));
             }
         }
-        let launcher = self.launcher(&prepared).await?;
         let mut starting: JoinSet<Result<(usize, StartedServer), String>> = JoinSet::new();
         for (place, (name, server)) in used.into_iter().enumerate() {
-            let folder = self.folder(discovery, &name).await?;
-            let start = ServerStart {
-                launcher: Arc::clone(&launcher),
-                tier: self.shared.tier,
-                hidden: self.hidden.clone(),
-                outbound: Arc::clone(&self.outbound),
-                folder,
-                environment: prepared.permissions.environment_of(&server),
-            };
+            let start = self.server_start(discovery, &prepared, &name, &server).await?;
+            let wanted = wanted(definition, &name);
             starting.spawn(async move {
-                let started = Server::start(name.clone(), server, start).await;
+                let started = Server::start(name.clone(), server, start, &wanted).await;
                 let said = |why| format!("server `{name}`: {why}");
                 let (server, offered) = started.map_err(said)?;
                 let tools = offered.tools.into_iter().map(|(name, offered)| (name, offered.spec)).collect();
-                Ok((place, StartedServer { name, tools, refused: offered.refused, server: Arc::new(server) }))
+                Ok((
+                    place,
+                    StartedServer {
+                        name,
+                        tools,
+                        refused: offered.refused,
+                        server: Arc::new(AgentServers::new(server)),
+                    },
+                ))
             });
         }
         let mut started: Vec<(usize, StartedServer)> = Vec::new();
@@ -180,28 +191,75 @@ impl ToolServers {
         Ok(started.into_iter().map(|(_, server)| server).collect())
     }
 
-    /// A folder that only this server of this tree has.
-    async fn folder(&self, discovery: &ToolDiscovery, server: &ServerName) -> Result<PathBuf, String> {
-        let root = discovery.workspaces.clone();
-        let root = root.ok_or("there is no folder for servers to work in")?;
-        let (tree, server) = (discovery.tree, server.clone());
-        let made =
-            off_worker(move || Workspaces::below(&root, tree)?.server_folder(&root, server.as_str())).await;
-        made.map_err(|fault| {
-            format!("server `{server}` has no folder: {}", fault.source, server = fault.place)
-        })
+    async fn server_start(
+        &self,
+        discovery: &ToolDiscovery,
+        prepared: &Prepared,
+        name: &ServerName,
+        server: &ToolServer,
+    ) -> Result<ServerStart, String> {
+        let outbound = Arc::clone(&self.outbound);
+        match &server.address {
+            ServerAddress::Http(address) => HttpStart::new(address, &prepared.permissions, outbound)
+                .map(ServerStart::Http)
+                .map_err(|why| format!("server `{name}`: {why}")),
+            ServerAddress::Command(_) => Ok(ServerStart::Process(ProcessStart {
+                launcher: self.launcher(prepared).await?,
+                tier: self.shared.tier,
+                hidden: self.hidden.clone(),
+                outbound,
+                place: ServerPlace {
+                    root: discovery.workspaces.clone().ok_or("there is no folder for servers to work in")?,
+                    tree: discovery.tree,
+                    server: name.clone(),
+                    agent: None,
+                },
+                environment: prepared.permissions.environment_of(server),
+            })),
+        }
+    }
+
+    /// Refuses tools that say something else than in the tree before.
+    async fn check_known(
+        &self,
+        definition: &Definition,
+        server: &ServerName,
+        used: BTreeMap<ToolName, Offered>,
+    ) -> Result<(), String> {
+        let (Some(known), Some(it)) = (self.known.clone(), definition.servers.get(server)) else {
+            return Ok(());
+        };
+        let (allowance, allowed) = (it.allowance(), self.prepared()?.permissions.changed_tools);
+        let checked =
+            off_worker(move || known_tools::check(&known, &allowance, &used, |code| allowed.contains(code)));
+        checked.await.map_err(|why| format!("server `{server}`: {why}"))
     }
 
     async fn offer(&self, discovery: &ToolDiscovery) -> Result<Vec<OfferedTool>, String> {
         let mut offers = Vec::new();
         for server in self.start(discovery).await? {
+            let mut used = BTreeMap::new();
             for name in named(&discovery.definition, &server) {
                 let tool = server.tool(&name).ok_or_else(|| missing(&server, &name))?;
+                used.extend(
+                    server.server.any().offered(&name).map(|offered| (name.clone(), offered.clone())),
+                );
                 offers.push(OfferedTool::new(name, tool));
             }
+            self.check_known(&discovery.definition, &server.name, used).await?;
         }
         Ok(offers)
     }
+}
+
+/// The tools of a server that roles name one by one.
+fn wanted(definition: &Definition, server: &ServerName) -> Vec<ToolName> {
+    let lists = definition.roles.values().filter_map(|role| match &role.caps.tools {
+        Allow::All => None,
+        Allow::Only(tools) => Some(tools),
+    });
+    let is_its = |tool: &&ToolName| ServerName::split(tool).is_some_and(|(of, _)| of == server.as_str());
+    lists.flatten().filter(is_its).cloned().collect()
 }
 
 /// The tools of a server that roles name.

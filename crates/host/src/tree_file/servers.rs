@@ -22,7 +22,7 @@ pub(super) fn complete(file: &mut TreeFile, folder: &Path) -> Vec<FileProblem> {
     file.complete_servers(&found);
     let mut problems = Vec::new();
     for (name, server) in &file.definition.servers {
-        let ServerAddress::Command(words) = &server.address;
+        let ServerAddress::Command(words) = &server.address else { continue };
         for (place, word) in words.iter().enumerate() {
             let key = if place == 0 { "command" } else { "args" };
             if is_beside(word) {
@@ -61,8 +61,9 @@ fn unreadable(
 /// Servers that would get a key of a provider.
 pub(super) fn with_keys(file: &TreeFile, is_key: impl Fn(&str) -> bool) -> Vec<FileError> {
     let found = file.definition.servers.iter().filter_map(|(name, server)| {
-        let key = server.env.iter().find(|variable| is_key(variable))?;
-        let error = file.bad_server(name, "env", format!("server `{name}` would get the key in {key}"));
+        let key = server.variables().find(|variable| is_key(variable))?;
+        let place = if server.env.contains(key) { "env" } else { "auth" };
+        let error = file.bad_server(name, place, format!("server `{name}` would get the key in {key}"));
         Some(error.with_help("a server never gets a provider's key"))
     });
     found.collect()

@@ -39,6 +39,7 @@ use crate::system::files::UNBLOCKED;
 use crate::system::private_files::{self, Links};
 use crate::text_file::{self, FileAction, FileFault, UnreadText};
 use crate::user::folders::hidden_folders;
+use crate::user::known_tools::UserKnownTools;
 use crate::user::variables::Variables;
 
 /// Why a tree file cannot be started.
@@ -565,7 +566,7 @@ pub fn with_tools(
         true => drivers.with_tool(fetch, Fetch::default().tool()),
         false => drivers,
     };
-    let servers = ToolServers::new(OURSELVES.into()).hiding(hidden.clone());
+    let servers = ToolServers::new(OURSELVES.into()).hiding(hidden.clone()).knowing(Arc::new(UserKnownTools));
     let drivers = drivers.with_tool_source(Arc::new(CheckedServers(servers.clone())));
     let name = Commands::tool_name();
     let runs_commands = is_missing(&drivers, &name);

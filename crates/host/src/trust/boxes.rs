@@ -2,7 +2,7 @@
 //! variables, and for folders and copies of repositories of the user; it decides none of it: the user allows them for one
 //! start, in their configuration, or in answer to a question about that text of the file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fmt;
 
@@ -133,8 +133,8 @@ impl BoxNeeds {
 
     /// Exactly what is needed, with the values of variables. To be asked for only after the user has allowed it.
     #[must_use]
-    pub fn permissions(&self, user: &Variables) -> BoxedPermissions {
-        let mut servers = ServerPermissions::default();
+    pub fn permissions(&self, user: &Variables, allowed: &AllowedBoxes) -> BoxedPermissions {
+        let mut servers = ServerPermissions { changed_tools: allowed.changed_tools(), ..Default::default() };
         let mut permissions = BoxPermissions::default();
         for need in self.0.keys() {
             match need {
@@ -145,6 +145,8 @@ impl BoxNeeds {
                 BoxAllowance::Folder { .. } | BoxAllowance::Host(_) => {}
                 // The tree's definition has it.
                 BoxAllowance::Program(_) => {}
+                // No file asks for it: what has changed is known when the server runs.
+                BoxAllowance::ServerTools(_) => {}
                 BoxAllowance::Env(name) => {
                     if let Some(value) = variable(name, user) {
                         permissions.environment.insert(name.clone(), value);
@@ -208,6 +210,10 @@ fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
                 command.escape_debug()
             )
         }
+        BoxAllowance::ServerTools(code) => format!("let {roles} use tools that have changed ({code})"),
+        BoxAllowance::Server(server) if ToolServer::is_remote(server) => {
+            format!("connect to the server `{}`, for {roles}", server.escape_debug())
+        }
         BoxAllowance::Server(command) => {
             format!("start the server `{}` in a box, for {roles}", command.escape_debug())
         }
@@ -242,6 +248,14 @@ impl AllowedBoxes {
         let folders = grants.iter().map(|(path, access)| BoxAllowance::Folder { access, path: path.clone() });
         self.named.extend(folders);
         self
+    }
+
+    fn changed_tools(&self) -> BTreeSet<String> {
+        let code = |allowed: &BoxAllowance| match allowed {
+            BoxAllowance::ServerTools(code) => Some(code.clone()),
+            _ => None,
+        };
+        self.named.iter().filter_map(code).collect()
     }
 
     fn allow(&self, need: &BoxAllowance) -> bool {

@@ -1,6 +1,6 @@
 //! What the user allows a tree file to have beyond a whole box: `signals`, `none`, a variable, `env:NAME`, a folder,
-//! `read:PATH` and `write:PATH`, working copies of a repository, `copy:PATH`, a server of tools, `mcp:COMMAND`, or a program
-//! as an agent, `program:COMMAND`.
+//! `read:PATH` and `write:PATH`, working copies of a repository, `copy:PATH`, a server of tools, `mcp:COMMAND`, tools of one
+//! that have changed, `mcp-tools:CODE`, or a program as an agent, `program:COMMAND`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,6 +37,8 @@ pub enum BoxAllowance {
     Server(String),
     /// To start a program as an agent: its name or its whole command, without the task.
     Program(String),
+    /// Tools of a server that say something else of themselves than before: the code of that change.
+    ServerTools(String),
 }
 
 impl BoxAllowance {
@@ -48,7 +50,7 @@ impl BoxAllowance {
             Self::Folder { access, .. } => access.as_str(),
             Self::Copy(_) => "working_copy",
             Self::Host(_) => "network",
-            Self::Server(_) => "mcp",
+            Self::Server(_) | Self::ServerTools(_) => "mcp",
             Self::Program(_) => "program",
         }
     }
@@ -63,7 +65,7 @@ impl fmt::Display for NotABoxAllowance {
         let text: String = self.0.chars().take(60).collect();
         write!(
             f,
-            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH`, `write:PATH` or `copy:PATH` with an absolute path, `mcp:COMMAND`, or `program:COMMAND`"
+            "`{text}` is nothing that can be allowed: write `signals`, `none`, `env:NAME`, `read:PATH`, `write:PATH` or `copy:PATH` with an absolute path, `mcp:COMMAND`, `mcp-tools:CODE` or `program:COMMAND`"
         )
     }
 }
@@ -102,12 +104,18 @@ impl BoxAllowance {
         let access = match kind {
             "env" => return is_variable(name).then(|| Self::Env(name.to_owned())),
             "copy" => return name.parse().ok().map(Self::Copy),
+            "mcp-tools" => return is_code(name).then(|| Self::ServerTools(name.to_owned())),
             "read" => FolderAccess::Read,
             "write" => FolderAccess::Write,
             _ => return None,
         };
         Some(Self::Folder { access, path: name.parse().ok()? })
     }
+}
+
+/// Whether a text can be the code of a change.
+fn is_code(code: &str) -> bool {
+    code.len() == 16 && code.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Whether a text can be the name of a variable.
@@ -129,6 +137,7 @@ impl fmt::Display for BoxAllowance {
             Self::Host(rule) => write!(f, "{HOST}{rule}"),
             Self::Server(command) => write!(f, "{SERVER}{command}"),
             Self::Program(command) => write!(f, "{PROGRAM}{command}"),
+            Self::ServerTools(code) => write!(f, "mcp-tools:{code}"),
         }
     }
 }
@@ -156,6 +165,7 @@ mod tests {
             "mcp:$KEY npx \"a b\"",
             "program:claude",
             "program:agent --task {{ goal }}",
+            "mcp-tools:0123456789abcdef",
         ] {
             assert_eq!(text.parse::<BoxAllowance>().unwrap().to_string(), text);
         }
@@ -171,6 +181,7 @@ mod tests {
             "write:/",
             "read:/a/..",
             "copy:a",
+            "mcp-tools:1",
         ] {
             let error = wrong.parse::<BoxAllowance>().unwrap_err().to_string();
             assert!(error.contains("write `signals`, `none`, `env:NAME`, `read:PATH`"), "{error}");

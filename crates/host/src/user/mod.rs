@@ -7,6 +7,7 @@ pub mod configuration;
 pub mod draft;
 pub mod env_file;
 pub mod folders;
+pub(crate) mod known_tools;
 pub mod low_policy;
 pub mod settings;
 pub mod state_files;

@@ -74,7 +74,9 @@ pub use shared_access::{SharedAccess, ValueAccess};
 pub use shares::{Preset, Shares};
 pub use subject::{ApprovalScope, NotPattern, RememberedApproval, SubjectKind, SubjectPattern, ToolSubject};
 pub use thinking::Thinking;
-pub use tool_server::{ServerAddress, ServerBeyond, ServerBeyondRole, ToolServer};
+pub use tool_server::{
+    HttpAddress, ServerAddress, ServerAuth, ServerBeyond, ServerBeyondRole, ServerScope, ToolServer,
+};
 pub use wanted_hosts::{FETCH, HostRequests, HostsArgument, HostsKind};
 pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};

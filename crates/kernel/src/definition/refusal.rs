@@ -70,6 +70,8 @@ pub enum Refusal {
     ModelExists { model: ModelName },
     #[error("call {call} is not waiting: only a call that has not started can be withdrawn")]
     NotWaiting { call: CallId },
+    #[error("call {call} is not a running tool call of this agent: only such a call asks a person")]
+    NotRunning { call: CallId },
     #[error("model `{model}` is not allowed here{}", one_of(allowed))]
     ModelNotAllowed { model: ModelName, allowed: Vec<ModelName> },
     #[error("not allowed here: {}{}", listed(tools), one_of(allowed))]
@@ -319,6 +321,7 @@ impl Refusal {
         "unknown_model",
         "model_exists",
         "not_waiting",
+        "not_running",
         "model_not_allowed",
         "tool_not_allowed",
         "network_not_allowed",
@@ -426,6 +429,7 @@ impl Refusal {
             Self::UnknownModel { .. } => "unknown_model",
             Self::ModelExists { .. } => "model_exists",
             Self::NotWaiting { .. } => "not_waiting",
+            Self::NotRunning { .. } => "not_running",
             Self::ModelNotAllowed { .. } => "model_not_allowed",
             Self::ToolNotAllowed { .. } => "tool_not_allowed",
             Self::NetworkNotAllowed => "network_not_allowed",

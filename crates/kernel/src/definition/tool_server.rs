@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::refusal::{Refusal, check_said, check_text};
+use super::wanted_hosts::host_of_url;
 use super::{Allow, Definition, FolderGrants, Network, Role, bounded};
-use crate::primitives::{RoleName, ServerName, ToolName, limit};
+use crate::primitives::{HostRule, RoleName, ServerName, ToolName, limit};
 
 /// A server of tools.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct ToolServer {
     pub tools: Option<BTreeSet<String>>,
     /// How long one call may take.
     pub timeout_ms: u64,
+    /// Whom one of its processes, or one session with it, is for.
+    #[serde(default, skip_serializing_if = "ServerScope::is_tree")]
+    pub per: ServerScope,
 }
 
 /// Where a server is.
@@ -36,15 +40,101 @@ pub struct ToolServer {
 pub enum ServerAddress {
     /// A program of this machine, which speaks through its standard input and output.
     Command(Vec<String>),
+    /// A server that runs elsewhere, and is reached over HTTP.
+    Http(HttpAddress),
+}
+
+/// Where a server is reached over HTTP.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HttpAddress {
+    pub url: String,
+    /// What it wants to be sent with each request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<ServerAuth>,
+}
+
+/// The key of a server. Its value is in no journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerAuth {
+    /// The name of the variable that has it.
+    pub key_env: String,
+    /// The header that it is sent in, as it is; if absent, it is the token of `Authorization: Bearer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+}
+
+/// Whom a process of a server is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerScope {
+    /// All agents of the tree.
+    #[default]
+    Tree,
+    /// One agent: what the server asks meanwhile, it asks for that agent.
+    Agent,
+}
+
+impl ServerScope {
+    #[must_use]
+    pub const fn is_tree(&self) -> bool {
+        matches!(self, Self::Tree)
+    }
+}
+
+impl HttpAddress {
+    /// The host and port that it names, if it is in the usual form.
+    #[must_use]
+    pub fn host(&self) -> Option<HostRule> {
+        host_of_url(&self.url).map(|(host, port)| HostRule::one(host, port))
+    }
+
+    /// Why a server cannot be reached in this way, in words.
+    ///
+    /// # Errors
+    /// If it is not a URL, or if what is sent could be read on the way.
+    pub fn check(&self) -> Result<HostRule, &'static str> {
+        let rule = self.host().ok_or("this is not a URL: write https://HOST/PATH, without a password")?;
+        if self.url.contains('#') || self.url.chars().any(|c| c.is_control() || c.is_whitespace()) {
+            return Err("a URL of a server has no fragment, and no spaces");
+        }
+        let is_this_machine = rule.address().is_some_and(|address| address.is_loopback())
+            || rule.host().is_some_and(crate::primitives::RemoteHost::is_localhost);
+        let is_plain = self.url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"));
+        if is_plain && !is_this_machine {
+            return Err("this is plain http to another machine: write https, or tunnel it to 127.0.0.1");
+        }
+        Ok(rule)
+    }
 }
 
 impl ToolServer {
     /// What is started with which variables, as one text: what a person allows.
     #[must_use]
     pub fn allowance(&self) -> String {
-        let ServerAddress::Command(words) = &self.address;
-        let variables = self.env.iter().map(|name| format!("${name}"));
-        variables.chain(words.iter().map(|word| quoted(word))).collect::<Vec<_>>().join(" ")
+        let variables = self.variables().map(|name| format!("${name}"));
+        let words = match &self.address {
+            ServerAddress::Command(words) => words.iter().map(|word| quoted(word)).collect(),
+            ServerAddress::Http(address) => vec![quoted(&address.url)],
+        };
+        variables.chain(words).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether such a text is of a server that is not started here.
+    #[must_use]
+    pub fn is_remote(allowance: &str) -> bool {
+        let first = allowance.split(' ').find(|word| !word.starts_with('$')).unwrap_or_default();
+        is_url(first.trim_start_matches('"'))
+    }
+
+    /// The names of the variables that it gets.
+    pub fn variables(&self) -> impl Iterator<Item = &String> {
+        let auth = match &self.address {
+            ServerAddress::Http(HttpAddress { auth: Some(auth), .. }) => Some(&auth.key_env),
+            ServerAddress::Http(_) | ServerAddress::Command(_) => None,
+        };
+        self.env.iter().chain(auth)
     }
 
     /// The names of the variables in such a text.
@@ -59,10 +149,27 @@ impl ToolServer {
     }
 
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        let ServerAddress::Command(words) = &self.address;
-        bounded("words of a server's command", words.len())?;
-        check_said("command of a server", words.first().map_or("", String::as_str), limit::TEXT_BYTES_MAX)?;
-        words.iter().try_for_each(|word| check_text("word of a command", word, limit::TEXT_BYTES_MAX))?;
+        match &self.address {
+            ServerAddress::Command(words) => {
+                bounded("words of a server's command", words.len())?;
+                let program = words.first().map_or("", String::as_str);
+                // It would look like the address of a server elsewhere.
+                let program = if is_url(program) { "" } else { program };
+                check_said("command of a server", program, limit::TEXT_BYTES_MAX)?;
+                words
+                    .iter()
+                    .try_for_each(|word| check_text("word of a command", word, limit::TEXT_BYTES_MAX))?;
+            }
+            ServerAddress::Http(address) => {
+                let url = if address.check().is_ok() { address.url.as_str() } else { "" };
+                check_said("URL of a server", url, limit::TEXT_BYTES_MAX)?;
+                if let Some(auth) = &address.auth {
+                    check_said("variable of a server's key", &auth.key_env, limit::NAME_BYTES_MAX)?;
+                    let header = auth.header.as_deref().unwrap_or("authorization");
+                    check_said("header of a server's key", header, limit::NAME_BYTES_MAX)?;
+                }
+            }
+        }
         bounded("variables of a server", self.env.len())?;
         self.env.iter().try_for_each(|name| check_text("name of a variable", name, limit::NAME_BYTES_MAX))?;
         bounded("tools of a server", self.tools.as_ref().map_or(0, BTreeSet::len))?;
@@ -73,6 +180,11 @@ impl ToolServer {
         }
         Ok(())
     }
+}
+
+fn is_url(word: &str) -> bool {
+    let begins = |scheme: &str| word.get(..scheme.len()).is_some_and(|it| it.eq_ignore_ascii_case(scheme));
+    begins("http://") || begins("https://")
 }
 
 /// A word of a command, so that no two commands have the same text.
@@ -162,5 +274,63 @@ impl Definition {
             })
         };
         self.roles.iter().flat_map(of_role).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn http(url: &str) -> HttpAddress {
+        HttpAddress { url: url.to_owned(), auth: None }
+    }
+
+    fn server(address: ServerAddress) -> ToolServer {
+        ToolServer {
+            address,
+            env: BTreeSet::new(),
+            network: Network::Denied,
+            folders: FolderGrants::default(),
+            tools: None,
+            timeout_ms: 1_000,
+            per: ServerScope::Tree,
+        }
+    }
+
+    /// P17: a server elsewhere is one host with one port, and nothing that two readers read differently.
+    #[test]
+    fn p17_a_url_of_a_server_names_one_host() {
+        for (url, host) in [
+            ("https://a.org/mcp", Some("a.org:443")),
+            ("https://a.org:8443/mcp?x=y", Some("a.org:8443")),
+            ("http://127.0.0.1:3001/mcp", Some("127.0.0.1:3001")),
+            ("http://localhost:3001/mcp", Some("localhost:3001")),
+            ("http://[::1]:3001/mcp", Some("[::1]:3001")),
+            ("http://a.org/mcp", None),
+            ("http://10.0.0.5/mcp", None),
+            ("https://user:password@a.org/mcp", None),
+            ("https://a.org/mcp#part", None),
+            ("https://a.org/a b", None),
+            ("ftp://a.org/", None),
+            ("a.org/mcp", None),
+        ] {
+            assert_eq!(http(url).check().ok().map(|rule| rule.to_string()).as_deref(), host, "{url}");
+            assert_eq!(server(ServerAddress::Http(http(url))).check().is_ok(), host.is_some(), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_allowed_of_a_server_elsewhere_is_its_url_with_the_name_of_its_key() {
+        let auth = Some(ServerAuth { key_env: "NOTES_TOKEN".to_owned(), header: None });
+        let address = HttpAddress { auth, ..http("https://a.org/mcp?x=y") };
+        let allowance = server(ServerAddress::Http(address)).allowance();
+        assert_eq!(allowance, r#"$NOTES_TOKEN "https://a.org/mcp?x=y""#);
+        assert!(ToolServer::is_remote(&allowance));
+        assert_eq!(ToolServer::variables_of(&allowance).collect::<Vec<_>>(), ["NOTES_TOKEN"]);
+        let command = |words: &[&str]| {
+            server(ServerAddress::Command(words.iter().map(|word| (*word).to_owned()).collect()))
+        };
+        assert!(!ToolServer::is_remote(&command(&["curl", "https://a.org"]).allowance()));
+        assert!(command(&["https://a.org/mcp"]).check().is_err());
     }
 }

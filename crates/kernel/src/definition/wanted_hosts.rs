@@ -63,7 +63,7 @@ impl HostsArgument {
         let values = arguments::values(args, &self.argument).unwrap_or_default();
         match (self.kind, values.as_slice()) {
             (HostsKind::Url, [Value::String(url)]) => {
-                Ok(Network::hosts(of_url(url).map(|(host, port)| HostRule::one(host, port))))
+                Ok(Network::hosts(host_of_url(url).map(|(host, port)| HostRule::one(host, port))))
             }
             (HostsKind::Url, _) | (HostsKind::List, [] | [Value::Null]) => Ok(Network::Denied),
             (HostsKind::List, [Value::Array(list)]) => self.of_list(list),
@@ -92,7 +92,7 @@ impl HostsArgument {
 
 /// The host and the port of an address that is written in the usual form. The tool reads it again by its own rules, and
 /// connects to nothing that was not allowed by name.
-fn of_url(url: &str) -> Option<(RemoteHost, u16)> {
+pub(super) fn host_of_url(url: &str) -> Option<(RemoteHost, u16)> {
     let (scheme, rest) = url.split_once("://")?;
     let port = match scheme {
         _ if scheme.eq_ignore_ascii_case("https") => 443,

@@ -3,6 +3,7 @@
 pub mod blobs;
 mod connection_log;
 pub mod model;
+mod person;
 pub mod program;
 mod rights;
 pub mod tool;
@@ -13,6 +14,7 @@ use std::pin::Pin;
 
 pub use crate::definition::FolderAccess;
 pub use connection_log::{ConnectionLog, ConnectionSink, OpenConnection};
+pub use person::{AskPerson, NoAnswer, PersonPort};
 pub use rights::{FolderRight, Rights};
 pub use tool_source::{OfferedTool, ToolDiscovery, ToolSource};
 pub use workspace::{AgentFolder, FolderFiller};

@@ -9,7 +9,7 @@ use crate::context::Origin;
 use crate::definition;
 use crate::definition::{BoxSpec, OutputLimits};
 use crate::port::model::AttemptError;
-use crate::port::{AgentFolder, ConnectionLog, Pending, Rights};
+use crate::port::{AgentFolder, AskPerson, ConnectionLog, Pending, Rights};
 use crate::primitives::{
     CallId, CommandExit, Durability, Enclosure, FolderPath, OutputPath, ToolName, WrittenFile,
 };
@@ -49,6 +49,8 @@ pub struct ToolAttempt {
     pub watchers: OutputWatchers,
     /// What the tool connects to, for the journal.
     pub connections: ConnectionLog,
+    /// Whom the tool may ask while it runs.
+    pub person: AskPerson,
 }
 
 /// Receives what a tool prints while it runs, for watchers. The result has all of it.
@@ -106,6 +108,7 @@ impl ToolAttempt {
             working_copy: None,
             watchers: OutputWatchers::default(),
             connections: ConnectionLog::default(),
+            person: AskPerson::default(),
         }
     }
 }

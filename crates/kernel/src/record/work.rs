@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{CacheWrites, Ceilings};
 use crate::definition::{Definition, Network, OnLost, SubjectPattern};
-use crate::primitives::{AgentId, Body, ModelName, ToolName};
+use crate::primitives::{AgentId, Body, CallId, ModelName, ToolName};
 use crate::record::{SummaryRange, ToolAsk, WaitNeed, WrapUpCall, WrapUpReason};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,13 +219,22 @@ pub struct Question {
     /// The hosts that a yes lets that call connect to, beside those of the agent.
     #[serde(default, skip_serializing_if = "Network::is_denied")]
     pub network: Network,
+    /// The running tool call that asks; the question ends with it at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
 }
 
 impl Question {
     /// A question whose answer the agent reads.
     #[must_use]
     pub fn new(text: impl Into<String>, on_timeout: OnTimeout) -> Self {
-        Self { text: text.into(), on_timeout, approves: None, network: Network::Denied }
+        Self { text: text.into(), on_timeout, approves: None, network: Network::Denied, call: None }
+    }
+
+    /// A question of a running tool call, whose answer the tool reads.
+    #[must_use]
+    pub fn of_call(call: CallId, text: impl Into<String>) -> Self {
+        Self { call: Some(call), ..Self::new(text, OnTimeout::Fail) }
     }
 
     /// The widest pattern that a yes can be remembered with: the hosts that it names, otherwise calls like the one that it

@@ -12,10 +12,8 @@ use spinney_kernel::context::{Contexts, Origin, SharedText};
 use spinney_kernel::definition::{Builtin, ProgramSpec};
 use spinney_kernel::port::blobs::{BlobReader, missed};
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model};
-use spinney_kernel::port::{Pending, model, tool};
-use spinney_kernel::primitives::{
-    CallId, Fault, FaultKind, Millis, ModelName, Part, TreeId, WrittenFile, limit,
-};
+use spinney_kernel::port::{AskPerson, Pending, model, tool};
+use spinney_kernel::primitives::{CallId, Fault, FaultKind, Millis, ModelName, Part, WrittenFile, limit};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::rules::report::{Done, Failed, Report};
 use spinney_kernel::world::World;
@@ -27,6 +25,7 @@ use super::Tree;
 use super::connections::CallConnections;
 use super::hooked::{Ended, Verdict, Veto};
 use super::payload::{Payload, returned_with, said};
+use super::person::CallPerson;
 use super::prepared::{ModelStart, Preparing, ToolStart};
 use super::program::{ProgramRun, ProgramRunner};
 use crate::bus::{Delta, Hub};
@@ -57,7 +56,8 @@ pub(super) enum EffectResult {
 
 /// The running calls of one tree.
 pub(super) struct Effects {
-    pub(super) tree: TreeId,
+    /// To ask for running tools.
+    pub(super) tree: Tree,
     pub(super) drivers: Drivers,
     pub(super) hooks: Option<Arc<dyn TreeHooks>>,
     /// Shared by all trees of the home.
@@ -113,7 +113,7 @@ impl Effects {
         }
         let Some(driver) = self.drivers.model(&attempt.model) else { return Ok(None) };
         let sending = Sending {
-            tree: self.tree,
+            tree: self.tree.id(),
             call: ticket.call,
             role: &attempt.origin.role,
             model: &attempt.model,
@@ -161,6 +161,8 @@ impl Effects {
         attempt.watchers = watchers(ticket, Arc::clone(&attempt.origin), Arc::clone(&self.hub));
         let connections = CallConnections::new(ticket, Arc::clone(&self.clock), self.reports.clone());
         attempt.connections = connections.log();
+        let agent = attempt.origin.agent().clone();
+        attempt.person = AskPerson::new(CallPerson { tree: self.tree.clone(), agent, call: ticket.call });
         let expected = Expected::Output { shown_bytes };
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, tool = %attempt.tool, "call started");
@@ -283,7 +285,7 @@ impl Drop for Effects {
     /// Nothing outlives its tree.
     fn drop(&mut self) {
         self.out.iter().for_each(|out| out.task.abort());
-        self.limits.forget(self.tree);
+        self.limits.forget(self.tree.id());
     }
 }
 

@@ -16,6 +16,7 @@ mod live_state;
 mod outage;
 mod output;
 mod payload;
+mod person;
 mod prepared;
 mod program;
 mod replay;

@@ -184,7 +184,7 @@ impl Seed {
         };
         let programs = programs.map(|runner| Programs { runner, tree: tree.clone() });
         let effects = Effects {
-            tree: id,
+            tree: tree.clone(),
             drivers,
             hooks,
             limits,
@@ -197,7 +197,7 @@ impl Seed {
         };
         let run = Run {
             live,
-            journal: Arc::clone(&journal),
+            journal,
             claim,
             gate,
             effects,

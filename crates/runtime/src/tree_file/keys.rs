@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 use spinney_kernel::definition::{
     Approval, BudgetKeys, ByteSize, CacheTime, Compact, Count, OnLow, Percent, Preset, PriceKeys, Repeats,
-    Share, SpanOrOff, Tags, TimeSpan, Timeout, Unpriced, Usd, WrapUp,
+    ServerScope, Share, SpanOrOff, Tags, TimeSpan, Timeout, Unpriced, Usd, WrapUp,
 };
 use spinney_kernel::primitives::{
     ByName, Durability, HostRule, ModelName, RoleName, ServerName, ThreadId, ToolName, ValuePattern,
@@ -54,19 +54,29 @@ pub(super) struct TreeKeys {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the keys of a server")]
 pub(super) struct ServerKeys {
-    pub(super) command: String,
+    pub(super) command: Option<String>,
     #[serde(default)]
     pub(super) args: Vec<String>,
     #[serde(default)]
     pub(super) env: Vec<String>,
+    pub(super) url: Option<String>,
+    pub(super) auth: Option<ServerAuthKeys>,
     pub(super) tools: Option<Vec<String>>,
     pub(super) timeout: Option<TimeSpan>,
+    pub(super) per: Option<ServerScope>,
     #[serde(default)]
     pub(super) network: Vec<HostRule>,
     #[serde(default)]
     pub(super) read: Vec<String>,
     #[serde(default)]
     pub(super) write: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "the name of a variable with a key, as `{ key_env: NOTES_TOKEN }`")]
+pub(super) struct ServerAuthKeys {
+    pub(super) key_env: String,
+    pub(super) header: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -1,10 +1,12 @@
-//! `mcp`: servers of tools. Each is a program with what it may read, write and connect to; which agents have which of its
-//! tools is in their own lists.
+//! `mcp`: servers of tools. Each is a program with what it may read, write and connect to, or a URL; which agents have which
+//! of its tools is in their own lists.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use spinney_kernel::definition::{Definition, FolderGrants, ServerAddress, TimeSpan, ToolServer};
+use spinney_kernel::definition::{
+    Definition, FolderGrants, HttpAddress, Network, ServerAddress, ServerAuth, TimeSpan, ToolServer,
+};
 use spinney_kernel::primitives::{ByName, RoleName, ServerName, ToolName, limit};
 
 use super::TreeFile;
@@ -26,10 +28,6 @@ impl Reader<'_> {
         let at = |key| [Step::Key("mcp"), Step::Key(name.as_str()), Step::Key(key)];
         let item =
             |key, index| [Step::Key("mcp"), Step::Key(name.as_str()), Step::Key(key), Step::Item(index)];
-        self.noted(self.said(&at("command"), &keys.command, limit::TEXT_BYTES_MAX));
-        for (index, arg) in keys.args.iter().enumerate() {
-            self.noted(self.short(&item("args", index), arg, limit::TEXT_BYTES_MAX));
-        }
         for (index, name) in keys.env.iter().enumerate() {
             if !is_variable(name) {
                 let error = self.wrong(&item("env", index), "this is not the name of a variable");
@@ -52,16 +50,101 @@ impl Reader<'_> {
             let error = self.wrong(&at("timeout"), "`timeout` is out of bounds");
             self.note(error.with_help("write from 1ms to 1h"));
         }
-        let command = [&keys.command].into_iter().chain(&keys.args).cloned().collect();
+        let (address, network) = match (&keys.command, &keys.url) {
+            (None, Some(url)) => self.elsewhere(name, keys, url),
+            (command, url) => {
+                if url.is_some() || command.is_none() {
+                    let message = format!("server `{name}` needs either `command` or `url`");
+                    self.note(self.wrong_key(&at("")[..2], message));
+                }
+                (self.command(name, keys), self.network(&at("network"), &keys.network))
+            }
+        };
         ToolServer {
-            address: ServerAddress::Command(command),
+            address,
             env: keys.env.iter().cloned().collect(),
-            network: self.network(&at("network"), &keys.network),
+            network,
             folders: FolderGrants::default(),
             tools: keys.tools.as_ref().map(|tools| tools.iter().cloned().collect()),
             timeout_ms,
+            per: keys.per.unwrap_or_default(),
         }
     }
+
+    fn command(&self, name: &ServerName, keys: &ServerKeys) -> ServerAddress {
+        let at = |key| [Step::Key("mcp"), Step::Key(name.as_str()), Step::Key(key)];
+        let program = keys.command.clone().unwrap_or_default();
+        if keys.command.is_some() {
+            self.noted(self.said(&at("command"), &program, limit::TEXT_BYTES_MAX));
+        }
+        for (index, arg) in keys.args.iter().enumerate() {
+            let item = [Step::Key("mcp"), Step::Key(name.as_str()), Step::Key("args"), Step::Item(index)];
+            self.noted(self.short(&item, arg, limit::TEXT_BYTES_MAX));
+        }
+        if keys.auth.is_some() {
+            let error = self.wrong_key(&at("auth"), "`auth` is for servers with `url`");
+            self.note(error.with_help("write the name of the variable in `env`"));
+        }
+        ServerAddress::Command([program].into_iter().chain(keys.args.iter().cloned()).collect())
+    }
+
+    /// A server that does not run here has nothing of this machine, and connects to nothing for us but its own host.
+    fn elsewhere(&self, name: &ServerName, keys: &ServerKeys, url: &str) -> (ServerAddress, Network) {
+        let at = |key| [Step::Key("mcp"), Step::Key(name.as_str()), Step::Key(key)];
+        let of_programs = [
+            ("args", keys.args.is_empty()),
+            ("env", keys.env.is_empty()),
+            ("network", keys.network.is_empty()),
+            ("read", keys.read.is_empty()),
+            ("write", keys.write.is_empty()),
+        ];
+        for (key, is_empty) in of_programs {
+            if !is_empty {
+                let message = format!("`{key}` is for servers with `command`");
+                self.note(self.wrong_key(&at(key), message));
+            }
+        }
+        self.noted(self.said(&at("url"), url, limit::TEXT_BYTES_MAX));
+        let auth = keys.auth.as_ref().map(|auth| {
+            let key = [Step::Key("mcp"), Step::Key(name.as_str()), Step::Key("auth"), Step::Key("key_env")];
+            self.noted(self.names_a_variable(&key, &auth.key_env));
+            if let Some(header) = auth.header.as_ref().filter(|header| !is_header(header)) {
+                let header_at =
+                    [Step::Key("mcp"), Step::Key(name.as_str()), Step::Key("auth"), Step::Key("header")];
+                let message = format!("`{header}` is not a header that a key can be sent in");
+                self.note(self.wrong(&header_at, message).with_help("write a name such as X-API-Key"));
+            }
+            ServerAuth { key_env: auth.key_env.clone(), header: auth.header.clone() }
+        });
+        let address = HttpAddress { url: url.to_owned(), auth };
+        let network = match address.check() {
+            Ok(host) => Network::hosts([host]),
+            Err(why) => {
+                self.note(self.wrong(&at("url"), why));
+                Network::Denied
+            }
+        };
+        (ServerAddress::Http(address), network)
+    }
+}
+
+/// Whether a header can have a key: not one that the connection or the protocol needs.
+fn is_header(name: &str) -> bool {
+    let taken = [
+        "host",
+        "connection",
+        "content-length",
+        "content-type",
+        "accept",
+        "transfer-encoding",
+        "upgrade",
+        "te",
+    ];
+    let lower = name.to_ascii_lowercase();
+    (1..=limit::NAME_BYTES_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+        && !taken.contains(&lower.as_str())
+        && !lower.starts_with("mcp-")
 }
 
 fn is_variable(name: &str) -> bool {
@@ -74,7 +157,7 @@ impl TreeFile {
     /// Replaces words of the commands of servers, such as names of files by their whole paths.
     pub fn complete_servers(&mut self, change: &dyn Fn(&str) -> Option<String>) {
         for server in self.definition.servers.values_mut() {
-            let ServerAddress::Command(words) = &mut server.address;
+            let ServerAddress::Command(words) = &mut server.address else { continue };
             for word in words {
                 if let Some(changed) = change(word) {
                     *word = changed;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod acting;
+mod asking_tools;
 mod attempts;
 mod bad_input;
 mod branching;

@@ -27,6 +27,7 @@ use super::policy::{Policies, PolicyTally};
 use super::repeats::Loops;
 use super::shared;
 use super::start::Before;
+use super::tool_questions::ToolQuestions;
 use super::windows::{check_images, check_packet, check_shared, check_windows};
 use super::wrap_up::LastCalls;
 use super::{LawViolation, moves, random_definition};
@@ -183,6 +184,7 @@ struct Case {
     last_calls: LastCalls,
     loops: Loops,
     hosts: AllowedHosts,
+    tool_questions: ToolQuestions,
     graphs: GraphLaws,
     policies: Policies,
     /// The texts beside the world: both must hold the same messages.
@@ -206,6 +208,7 @@ impl Case {
             last_calls: LastCalls::new(seed.is_multiple_of(2)),
             loops: Loops::default(),
             hosts: AllowedHosts::default(),
+            tool_questions: ToolQuestions::default(),
             graphs: GraphLaws::default(),
             policies: Policies::default(),
             contexts: Contexts::new(TREE),
@@ -304,6 +307,7 @@ impl Case {
                     self.last_calls.see(&shadow, event)?;
                     self.loops.see(&shadow, event)?;
                     self.hosts.see(event)?;
+                    self.tool_questions.see(event)?;
                     self.graphs.see(&shadow, event)?;
                     self.policies.see(event)?;
                     shared::judge(&shadow, self.now, event)?;
@@ -432,6 +436,7 @@ impl Case {
         self.last_calls = LastCalls::new(self.orderly);
         self.loops = Loops::default();
         self.hosts = AllowedHosts::default();
+        self.tool_questions = ToolQuestions::default();
         self.graphs = GraphLaws::default();
         self.policies = Policies::default();
         self.contexts = crate::contexts_of(TREE, self.events());
@@ -440,6 +445,7 @@ impl Case {
                 self.last_calls.see(&self.world, event)?;
                 self.loops.see(&self.world, event)?;
                 self.hosts.see(event)?;
+                self.tool_questions.see(event)?;
                 self.graphs.see(&self.world, event)?;
                 self.policies.see(event)?;
                 self.world.apply(event);

@@ -16,6 +16,7 @@ mod random_tool_calls;
 mod repeats;
 mod shared;
 mod start;
+mod tool_questions;
 #[cfg(feature = "whole")]
 pub mod whole;
 mod windows;

@@ -92,7 +92,11 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         40..42 => tell(dice, world, agent),
         42..45 => Request::Wait(Wait { wait: wait_for(dice, world, &agent), agent, timeout_ms: Some(5_000) }),
         45..47 => {
-            Request::Ask(Ask { agent, question: question(dice), timeout_ms: Some(dice.between(1, 9_000)) })
+            let (asked, ms) = (question(dice), dice.between(1, 9_000));
+            // Some are those of a running tool call, if there is one.
+            let asking = a_running_tool(world, &agent).filter(|_| ms % 3 == 0);
+            let question = asking.map_or(asked, |call| Question::of_call(call, "May it?"));
+            Request::Ask(Ask { agent, question, timeout_ms: Some(ms) })
         }
         47..49 => answer(dice, world),
         49..52 => Request::Finish(Finish { agent, result: Body::text("here") }),
@@ -454,6 +458,13 @@ fn gate(dice: &mut Dice, now: Time) -> InputKind {
         1 | 2 => Report::Breaker(Breaker { model, breaker: Gate::Closed }),
         _ => Report::Rate(Rate { model, until: now.after_ms(dice.below(3_000)), cause: RateKind::Pause }),
     })
+}
+
+fn a_running_tool(world: &World, agent: &AgentId) -> Option<CallId> {
+    let is_its = |call: &spinney_kernel::world::Call| {
+        world.agents().id(call.agent) == agent && call.is_running() && matches!(call.work, Work::Tool(_))
+    };
+    world.calls().all().find(|(_, call)| is_its(call)).map(|(id, _)| id)
 }
 
 fn question(dice: &mut Dice) -> Question {

@@ -2,8 +2,8 @@
 
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::CallId;
-use spinney_kernel::record::WaitReason;
-use spinney_kernel::rules::request::{Answer, Request};
+use spinney_kernel::record::{Question, WaitReason, Work};
+use spinney_kernel::rules::request::{Answer, Ask, Request, Withdraw};
 use spinney_kernel::world::{CallStage, TreeState};
 use spinney_testkit::{Scenario, check};
 
@@ -128,8 +128,8 @@ fn a_question_must_say_something_and_be_the_agents_own() {
     let mut play = Scenario::grow("root / a / b");
     let ask = |text: &str, timeout_ms| {
         let on_timeout = spinney_kernel::record::OnTimeout::Fail;
-        let question = spinney_kernel::record::Question::new(text, on_timeout);
-        Request::Ask(spinney_kernel::rules::request::Ask { agent: name("a"), question, timeout_ms })
+        let question = Question::new(text, on_timeout);
+        Request::Ask(Ask { agent: name("a"), question, timeout_ms })
     };
     let empty = refused(&mut play, agent("a", ask("  ", None)));
     assert_eq!(empty, Refusal::TextEmpty { what: "question".to_owned() });
@@ -142,4 +142,38 @@ fn a_question_must_say_something_and_be_the_agents_own() {
     }
     let other = refused(&mut play, agent("b", ask("Which?", None)));
     assert_eq!(other, Refusal::NotYours { by: name("b"), agent: name("a") });
+}
+
+fn ask_of(asking: u64, by: &str) -> Request {
+    let question = Question::of_call(CallId(asking), "Which?");
+    Request::Ask(Ask { agent: name(by), question, timeout_ms: None })
+}
+
+/// The questions that are open.
+fn open(play: &Scenario) -> Vec<u64> {
+    let calls = play.world().calls().all();
+    calls.filter(|(_, call)| matches!(call.work, Work::Question(_))).map(|(id, _)| id.0).collect()
+}
+
+/// A question of a tool call belongs to that call: only while it runs, one at a time, and no longer than it.
+#[test]
+fn a_question_of_a_tool_call_ends_with_it() {
+    let mut play = Scenario::grow("root $9.00 / a\nroot / b");
+    play.run("tool a look $0.10\ncall b $0.10");
+    for (asking, by) in [(2, "b"), (1, "b"), (9, "a")] {
+        let refusal = refused(&mut play, agent(by, ask_of(asking, by)));
+        assert_eq!(refusal, Refusal::NotRunning { call: CallId(asking) });
+    }
+    for question in [3, 4] {
+        play.input(agent("a", ask_of(1, "a"))).unwrap();
+        assert_eq!(open(&play), [question], "a new question replaces the one before");
+    }
+    play.run("done #1 $0.05");
+    assert!(open(&play).is_empty());
+    play.run("tool a look $0.10");
+    play.input(agent("a", ask_of(5, "a"))).unwrap();
+    assert_eq!(open(&play), [6]);
+    let withdraw = Request::Withdraw(Withdraw { agent: name("a"), call: CallId(6) });
+    play.input(agent("a", withdraw)).unwrap();
+    assert!(open(&play).is_empty());
 }

@@ -13,6 +13,7 @@ pub(crate) fn end(draft: &mut Draft<'_>, id: CallId, outcome: Outcome) {
 
 /// `used` is what its driver reported, and `spent` what that costs.
 pub(crate) fn end_running(draft: &mut Draft<'_>, id: CallId, outcome: Outcome, spent: Amounts, used: Used) {
+    end_questions(draft, id);
     let (overrun, presumed) = (spent.minus(&held(draft, id)), presumed(draft, spent, used));
     let is_model = draft.call(id).is_some_and(|call| matches!(call.work, Work::Model(_)));
     let input_tokens = match used.checked() {
@@ -34,8 +35,24 @@ pub(crate) fn attempt_failed(
     spent: Amounts,
     used: Used,
 ) {
+    end_questions(draft, id);
     let (overrun, presumed) = (spent.minus(&held(draft, id)), presumed(draft, spent, used));
     draft.record(Event::AttemptFailed { call: id, fault, spent, overrun, presumed });
+}
+
+/// Ends the questions of a tool call: nothing reads their answers any more.
+pub(crate) fn end_questions(draft: &mut Draft<'_>, id: CallId) {
+    let Some(agent) = draft.call(id).filter(|call| matches!(call.work, Work::Tool(_))).map(|call| call.agent)
+    else {
+        return;
+    };
+    let is_its = |work: &Work| matches!(work, Work::Question(question) if question.call == Some(id));
+    let open = draft.agent(agent).open.iter().copied();
+    let questions: Vec<CallId> =
+        open.filter(|open| draft.call(*open).is_some_and(|call| is_its(&call.work))).collect();
+    for question in questions {
+        end(draft, question, Outcome::Cancelled);
+    }
 }
 
 fn held(draft: &Draft<'_>, id: CallId) -> Amounts {

@@ -1,12 +1,14 @@
-//! Ask a person. Only the asking agent waits, at any depth, and the question survives restarts.
+//! Ask a person. Only the asking agent waits, at any depth, and the question survives restarts. A question of a running
+//! tool call ends with that call.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Verb, acting, room_for_call, timeout};
 use crate::definition::{Refusal, check_said};
 use crate::primitives::{Actor, AgentId, CallId, TokenCount, limit};
-use crate::record::{Alarm, Event, OnTimeout, Question};
-use crate::rules::Draft;
+use crate::record::{Alarm, Event, OnTimeout, Question, Work};
+use crate::rules::{Draft, call};
+use crate::world::Call;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +44,16 @@ impl Ask {
         check_said("question", &self.question.text, limit::TEXT_BYTES_MAX)?;
         if let OnTimeout::Default(answer) = &self.question.on_timeout {
             answer.checked("default answer")?;
+        }
+        if let Some(asking) = self.question.call {
+            let is_its = |call: &Call| {
+                call.agent == ix && call.is_running() && !call.stopped && matches!(call.work, Work::Tool(_))
+            };
+            if !draft.call(asking).is_some_and(is_its) {
+                return Err(Refusal::NotRunning { call: asking });
+            }
+            // An attempt that was lost may have left one.
+            call::end_questions(draft, asking);
         }
         let call = draft.calls().next_id();
         let alarm = Alarm { timer: draft.next_timer(), at: draft.now().after_ms(ms) };

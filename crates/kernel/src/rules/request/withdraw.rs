@@ -1,4 +1,5 @@
-//! Withdraw a call that has not started: its caller no longer waits. If it halted the tree, the others continue.
+//! Withdraw a call that has not started, or a question of a tool call: its caller no longer waits. If it halted the tree,
+//! the others continue.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,12 @@ impl Withdraw {
         let ix = acting(draft, by, &self.agent)?;
         let call = draft.call(self.call).filter(|call| call.agent == ix);
         let is_held = |work: &Work| matches!(work, Work::Model(_) | Work::Tool(_));
+        let is_of_tool = |work: &Work| matches!(work, Work::Question(question) if question.call.is_some());
         match call {
+            Some(call) if is_of_tool(&call.work) => {
+                call::end(draft, self.call, Outcome::Cancelled);
+                Ok(Accepted {})
+            }
             Some(call)
                 if !call.is_running()
                     && is_held(&call.work)

@@ -20,6 +20,7 @@ pub(super) fn description(of: &str, key: &str) -> Option<&'static str> {
         "Repeats" => REPEATS,
         "CommandToolKeys" => COMMAND_TOOL,
         "ServerKeys" => SERVER,
+        "ServerAuthKeys" => SERVER_AUTH,
         _ => return None,
     };
     keys.iter().find(|(known, _)| *known == key).map(|(_, text)| *text)
@@ -67,18 +68,29 @@ const TREE: Keys = &[
 const SERVER: Keys = &[
     (
         "command",
-        "The program, which speaks the protocol through its standard input and output; ./ and ../ begin at the tree file's folder.",
+        "The program, which speaks the protocol through its standard input and output; ./ and ../ begin at the tree file's folder. Either this or url.",
     ),
     ("args", "Its arguments; ./ and ../ as above."),
     ("env", "Names of variables of yours that it gets. Needs the user's permission."),
     ("tools", "Its tools that agents may have, as it names them; all if absent."),
+    (
+        "url",
+        "Where a server that runs elsewhere is reached, as https://HOST/PATH. Agents that use it need its host in their own network.",
+    ),
+    ("auth", "The key that is sent to the url."),
     ("timeout", "How long one call may take; default 1m."),
+    ("per", "tree (default): all agents use one process of it; agent: each agent has its own."),
     (
         "network",
         "Hosts that it may connect to; none by default. Agents that use it need them in their own network.",
     ),
     ("read", "Folders of yours that it may read. Agents that use it need them, too."),
     ("write", "Folders of yours that it may read and write. Agents that use it need them, too."),
+];
+
+const SERVER_AUTH: Keys = &[
+    ("key_env", "The environment variable that has the key. Needs the user's permission."),
+    ("header", "The header that has the key, as it is; default: Authorization, as a bearer token."),
 ];
 
 const COMMAND_TOOL: Keys = &[

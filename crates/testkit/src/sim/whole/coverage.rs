@@ -6,7 +6,7 @@ use spinney_kernel::record::{
 };
 
 /// What must happen at least once for a run to count.
-pub const TELLING: [&str; 56] = [
+pub const TELLING: [&str; 57] = [
     "another owner claimed the tree",
     "a child was spawned",
     "a detached child was spawned",
@@ -29,6 +29,7 @@ pub const TELLING: [&str; 56] = [
     "a call was lost",
     "a call failed",
     "a question was answered",
+    "a tool asked a person",
     "a wait brought children",
     "a wait expired",
     "a tool was refused",
@@ -109,6 +110,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::CallHeldBack { by: HeldBy::Breaker, .. } => "a call was held back by a breaker",
         Event::CallHeldBack { .. } => "a call was held back by a rate",
         Event::CallEnded { outcome, .. } => return ended(outcome),
+        Event::QuestionAsked { question, .. } if question.call.is_some() => "a tool asked a person",
         Event::ToolAnswered { is_error: true, .. } => "a tool was refused",
         Event::ToolAnswered { value: Some(_), .. } => "a shared value was read",
         Event::ValueWritten { version: 1, .. } => "a shared value was written",

@@ -1,6 +1,10 @@
 //! Servers of tools as a tree uses them: found when it starts, called, told to stop, ended and started again; and servers
 //! that do everything wrong. Each runs in a box. The server is this program itself.
 
+mod asks;
+mod http;
+mod resources;
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +15,8 @@ use spinney_drivers::sandbox::BoxTierChoice;
 use spinney_drivers::workspace::Workspaces;
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::{
-    Allow, Definition, FolderAccess, FolderGrants, Network, OnLost, Role, ServerAddress, ToolServer,
+    Allow, Definition, FolderAccess, FolderGrants, HttpAddress, Network, OnLost, Role, ServerAddress,
+    ToolServer,
 };
 use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::port::{Rights, ToolDiscovery, ToolSource};
@@ -54,9 +59,20 @@ impl Setting {
             folders: FolderGrants::default().with(around, FolderAccess::Read),
             tools: None,
             timeout_ms: 20_000,
+            per: Default::default(),
         };
         let (permissions, tools) = (ServerPermissions::default(), vec!["echo".to_owned()]);
         Self { home: folder(), server, tools, permissions, tier: BoxTierChoice::Best }
+    }
+
+    /// One that is reached over HTTP.
+    fn elsewhere(url: &str) -> Self {
+        let mut setting = Self::new("elsewhere");
+        let address = HttpAddress { url: url.to_owned(), auth: None };
+        setting.server.network = address.check().map(|host| Network::hosts([host])).unwrap_or_default();
+        setting.server.folders = FolderGrants::default();
+        setting.server.address = ServerAddress::Http(address);
+        setting
     }
 
     fn with_tools(mut self, tools: &[&str]) -> Self {
@@ -318,6 +334,15 @@ async fn g28_a_tool_with_another_description_is_not_called_any_more() {
     assert!(running.said("moody", json!({})).await.contains("now describes this tool differently"));
 }
 
+/// A tool that a server announces after its first list can be used, and nothing waits for one that never comes.
+#[tokio::test]
+async fn tools_that_a_server_announces_late_are_found() {
+    let running = Setting::new("late").with_tools(&["moody"]).start().await;
+    assert_eq!(running.said("moody", json!({})).await, "did it");
+    let error = Setting::new("late").with_tools(&["none"]).try_start().await.map(drop).unwrap_err();
+    assert!(error.starts_with("server `test` has no tool `test__none`"), "{error}");
+}
+
 /// G28 (a hostile server): what never becomes a server is refused in words, in bounded time.
 #[tokio::test]
 async fn g28_servers_that_lie_about_their_tools_are_refused() {
@@ -358,10 +383,10 @@ async fn g28_floods_and_huge_answers_do_not_reach_the_tree() {
     while read().lines().count() < 4 {
         assert_eq!(running.said("echo", json!({ "text": "on" })).await, "on");
     }
-    // Sampling and what is unknown are refused, a question to a person is declined, and there are no roots.
+    // Sampling, what is unknown, and a question to a person without a person are refused. Roots are its own folders.
     let refused = read().lines().filter(|reply| reply.contains("\"error\"")).count();
-    assert_eq!((refused, read().matches("decline").count()), (2, 1), "{}", read());
-    assert!(read().contains(r#""result":{"roots":[]}"#), "{}", read());
+    assert_eq!(refused, 3, "{}", read());
+    assert!(read().contains(r#""result":{"roots":[{"uri":"file:///"#), "{}", read());
 }
 
 /// Nothing outlives the tools of a tree.
