@@ -13,6 +13,7 @@ mod mcp;
 mod outside;
 mod outside_directly;
 mod peer;
+mod programs;
 mod recipes;
 mod same_tree;
 mod sdk_names;
