@@ -353,7 +353,8 @@ mod tests {
     /// A task is a word of its own, never an option, and nothing in it is filled in.
     #[test]
     fn a_task_stays_in_its_word() {
-        let user = UserEnvironment { open_ai_key: Some("k".to_owned()), ..UserEnvironment::default() };
+        let mut user = UserEnvironment::default();
+        user.open_ai_key.get_or_insert("k".to_owned());
         let place =
             AgentPlace { gateway: "127.0.0.1:4100".parse().unwrap(), key: "run-key", walls: BoxWalls::Whole };
         let command = ProgramCommand::words(&["agent", "--url={openai_base_url}", "{key}", "{{ goal }}"]);

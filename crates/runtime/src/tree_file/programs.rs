@@ -160,7 +160,7 @@ impl Reader<'_> {
             }
             if agent.program.is_none()
                 && agent.model.is_none()
-                && !self.is_lost(&["agents", name.as_str(), "model"])
+                && !["model", "program"].iter().any(|key| self.is_lost(&["agents", name.as_str(), key]))
             {
                 let error = self.wrong(&path, "`model` is missing");
                 self.note(error.with_help("write the name of a model, or a `program`"));

@@ -16,6 +16,7 @@ mod outside;
 mod outside_directly;
 mod package_managers;
 mod peer;
+mod programs;
 mod recipes;
 mod same_tree;
 mod sdk_names;
