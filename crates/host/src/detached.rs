@@ -19,15 +19,21 @@ pub fn log_of(folder: &Path) -> PathBuf {
     folder.join(LOG)
 }
 
-/// Leaves the terminal and the session of the process that started this one. From now on nothing is read, and only what
-/// goes wrong is written, into the log.
-pub fn detach(folder: &Path) -> io::Result<()> {
+/// Leaves the terminal and the session of the process that started this one. From now on nothing is read, and what goes
+/// wrong is written into the log.
+pub fn leave_terminal(folder: &Path) -> io::Result<()> {
     let log = private_files::create(&log_of(folder))?;
-    let nothing = File::options().read(true).write(true).open("/dev/null")?;
     setsid()?;
-    dup2_stdin(&nothing)?;
+    dup2_stdin(nothing()?)?;
     dup2_stderr(&log)?;
-    // Last: its end tells the process that started this one that all of this is done.
-    dup2_stdout(&nothing)?;
     Ok(())
+}
+
+/// Leaves the output, which the process that started this one reads until it knows enough.
+pub fn leave_output() -> io::Result<()> {
+    Ok(dup2_stdout(nothing()?)?)
+}
+
+fn nothing() -> io::Result<File> {
+    File::options().read(true).write(true).open("/dev/null")
 }
