@@ -1,14 +1,10 @@
 //! A run in a process of its own: started by another one, which leaves when the tree has started. What it says after that is
 //! in a file beside its journal.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::process::setsid;
-use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
-
-use crate::system::private_files;
+use crate::system::{private_files, session};
 
 /// What a detached process says, in the folder of its journal.
 const LOG: &str = "detached.log";
@@ -19,15 +15,13 @@ pub fn log_of(folder: &Path) -> PathBuf {
     folder.join(LOG)
 }
 
-/// Leaves the terminal and the session of the process that started this one. From now on nothing is read, and only what
-/// goes wrong is written, into the log.
-pub fn detach(folder: &Path) -> io::Result<()> {
-    let log = private_files::create(&log_of(folder))?;
-    let nothing = File::options().read(true).write(true).open("/dev/null")?;
-    setsid()?;
-    dup2_stdin(&nothing)?;
-    dup2_stderr(&log)?;
-    // Last: its end tells the process that started this one that all of this is done.
-    dup2_stdout(&nothing)?;
-    Ok(())
+/// Leaves the terminal and the session of the process that started this one. From now on nothing is read, and what goes
+/// wrong is written into the log.
+pub fn leave_terminal(folder: &Path) -> io::Result<()> {
+    session::leave_terminal(&private_files::create(&log_of(folder))?)
+}
+
+/// Leaves the output, which the process that started this one reads until it knows enough.
+pub fn leave_output() -> io::Result<()> {
+    session::leave_output()
 }

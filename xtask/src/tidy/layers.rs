@@ -113,6 +113,7 @@ const TABLES: [Table; 6] = [
         rows: &[
             &["wire"],
             &[
+                "budget_line",
                 "client",
                 "definition",
                 "halted_call",
@@ -125,7 +126,6 @@ const TABLES: [Table; 6] = [
                 "permissions",
                 "refusals",
                 "request_body",
-                "told_budget",
                 "upstream",
             ],
             &["agents", "counter", "driver", "retries", "settings"],

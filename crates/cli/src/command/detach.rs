@@ -8,7 +8,7 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail};
 use spinney_host::detached;
 use spinney_kernel::primitives::TreeId;
-use tokio::io::{AsyncReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::Command;
 
 use crate::exit::Exit;
@@ -30,8 +30,8 @@ pub(super) async fn start_apart(home: &Path) -> Result<Exit> {
     let mut child = command.spawn().context("cannot start another process")?;
     let mut answer = String::new();
     if let Some(stdout) = child.stdout.take() {
-        // It ends when the process has left, or is over.
-        BufReader::new(stdout).take(ANSWER_BYTES_MAX).read_to_string(&mut answer).await?;
+        // It comes when the process has left this terminal. If it ends before, there is none.
+        BufReader::new(stdout).take(ANSWER_BYTES_MAX).read_line(&mut answer).await?;
     }
     let Ok(tree) = answer.trim().parse::<TreeId>() else {
         // It has said why.
@@ -50,6 +50,7 @@ pub(super) async fn start_apart(home: &Path) -> Result<Exit> {
 
 /// Tells the process that started this one which tree runs here, and leaves its terminal.
 pub(super) fn leave(folder: &Path, tree: TreeId) -> Result<()> {
+    detached::leave_terminal(folder).context("cannot leave the terminal")?;
     out::line(&tree.to_string())?;
-    detached::detach(folder).context("cannot leave the terminal")
+    detached::leave_output().context("cannot leave the output")
 }

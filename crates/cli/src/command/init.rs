@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use serde_json::json;
 use spinney_drivers::providers::usual_key_env;
-use spinney_host::project::import::{Import, LeftOut};
+use spinney_host::project::import::{Import, NotCarried};
 use spinney_host::project::new_files::{NewFiles, SchemaCopy, TREE_FILE, TreeTexts, script_of};
 use spinney_host::project::template::{self, FoundTemplate, TemplateContent};
 use spinney_host::project::{self, ProjectFile, scenario};
@@ -118,7 +118,7 @@ fn init_from(home: &Path, from: &Path, path: Option<&Path>, terminal: Terminal) 
     if !left_out.is_empty() {
         out::line("not carried over:")?;
     }
-    for LeftOut { from, what } in &left_out {
+    for NotCarried { from, what } in &left_out {
         out::line(&format!("  {from}: {what}"))?;
     }
     let name = file.display().to_string();

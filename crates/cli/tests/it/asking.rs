@@ -215,10 +215,10 @@ rules:
         )
     };
     for (policy, more, code, part) in [
-        ("{ timeout: 1ms, default: blue }", "", 0, "I heard blue"),
+        ("{ timeout: 1ms, default: blue }", "", 0, "answer is used: blue"),
         ("{ timeout: 1ms, on_timeout: fail }", "", 0, "no answer"),
         ("{ timeout: 1ms, on_timeout: cancel }", "", 4, "cancelled"),
-        ("{ timeout: 1d, default: blue }", ", timeout: 1ms, default: red", 0, "I heard red"),
+        ("{ timeout: 1d, default: blue }", ", timeout: 1ms, default: red", 0, "answer is used: red"),
     ] {
         let stage = TestFolder::new();
         stage.file("policy.script.yaml", &script(more));
@@ -251,7 +251,7 @@ fn a_policy_that_contradicts_itself_is_refused() {
     for (policy, part) in [
         ("{ on_timeout: default }", "`on_timeout: default` needs `default`"),
         ("{ on_timeout: cancel, default: x }", "`default` is never used"),
-        ("{ on_timeout: never }", "`fail`, `default` or `cancel`"),
+        ("{ on_timeout: never }", "known values: fail, default, cancel"),
     ] {
         let text = format!(
             "name: x\ngoal: x\nmodels: {{ m: {{ provider: scripted, script: x.script.yaml }} }}\nagents: {{ lead: {{ model: m, questions: {policy} }} }}\n"

@@ -166,6 +166,7 @@ fn every_option_of_a_program_has_its_value_and_its_source() {
     program  ./bash  command line
     budget.cost_usd  5  config.toml
     child_budget_usd  –  default
+    max_agents  –  default
     budget.tokens  –  default
     budget.steps  20  spinney.yaml
     budget.timeout  90s  command line
@@ -173,6 +174,7 @@ fn every_option_of_a_program_has_its_value_and_its_source() {
     on_low  shrink  config.toml
     on_limit  wait  default
     halt_wait  10m  default
+    tell_remaining  no  default
     models  all  default
     price of tiny  0.1,0.2  config.toml
     prices_of  –  default

@@ -4,4 +4,5 @@ pub(crate) mod files;
 pub(crate) mod private_files;
 pub(crate) mod processes;
 pub(crate) mod remove_folder;
+pub(crate) mod session;
 pub(crate) mod socket_address;

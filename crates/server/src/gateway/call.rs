@@ -24,6 +24,7 @@ use spinney_kernel::rules::request::{Hold, HoldFor, HoldReply};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
+use super::budget_line::budget_line;
 use super::client::Client;
 use super::kept_response::KeptResponse;
 use super::models::{NotCallable, PricedModel};
@@ -33,7 +34,6 @@ use super::request_body::RequestBody;
 use super::retries::RetryKey;
 use super::run::Run;
 use super::settings::{Bodies, OnLimit};
-use super::told_budget;
 use super::upstream::{UpstreamFault, UpstreamResponse};
 use super::wait::{Waited, WaitingCall};
 use super::wire::{
@@ -302,8 +302,8 @@ impl OutsideRequest {
         if output_cap < asked && run.capped.fetch_add(1, Ordering::Relaxed) == 0 {
             (run.on_notice)(Notice::Capped { agent: agent.clone(), asked, granted: output_cap });
         }
-        let told = self.told(run, agent).await;
-        let body = match told {
+        let line = self.line_of(run, agent).await;
+        let body = match line {
             Some(line) => self.call.body_telling(output_cap, &line),
             None => self.call.body(output_cap),
         };
@@ -385,11 +385,11 @@ impl OutsideRequest {
     }
 
     /// What its agent is told of the budget, if the user wants that and there is a ceiling.
-    async fn told(&self, run: &Run, agent: &AgentId) -> Option<String> {
+    async fn line_of(&self, run: &Run, agent: &AgentId) -> Option<String> {
         if !run.settings.tells_remaining {
             return None;
         }
-        Some(told_budget::told(&run.tree.free_budget(agent).await?.scarcest?))
+        Some(budget_line(&run.tree.free_budget(agent).await?.scarcest?))
     }
 
     /// A counter that returned too low a count once is not used again for that model.

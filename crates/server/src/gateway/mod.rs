@@ -6,6 +6,7 @@
 //! bookings, crashes and views are the kernel's, and nothing is counted here.
 
 mod agents;
+mod budget_line;
 mod call;
 mod client;
 mod counter;
@@ -26,7 +27,6 @@ mod retries;
 mod run;
 mod running_gateway;
 mod settings;
-mod told_budget;
 mod unauthenticated;
 mod upstream;
 mod wait;

@@ -2,11 +2,11 @@
 
 use super::front_matter::{FrontKey, FrontMatter};
 use super::source_files::{SourceFolder, SourceText};
-use super::{AGENTS_MAX, Found, ImportError, ImportedAgent, tools};
+use super::{AGENTS_MAX, Found, ImportedAgent, ProjectImportError, tools};
 
 const FOLDER: &str = ".claude/agents";
 
-pub(super) fn read(source: &SourceFolder, found: &mut Found) -> Result<(), ImportError> {
+pub(super) fn read(source: &SourceFolder, found: &mut Found) -> Result<(), ProjectImportError> {
     for name in source.list(FOLDER, ".md", AGENTS_MAX, found)? {
         let Some(SourceText { name, text, .. }) = source.read(&name, found)? else { continue };
         let agent = agent(&name, &text, found);

@@ -3,12 +3,12 @@
 use toml::{Table, Value};
 
 use super::source_files::{SourceFolder, SourceText};
-use super::{AGENTS_MAX, Found, ImportError, ImportedAgent, servers, tools};
+use super::{AGENTS_MAX, Found, ImportedAgent, ProjectImportError, servers, tools};
 
 const SETTINGS: &str = ".codex/config.toml";
 const AGENTS: &str = ".codex/agents";
 
-pub(super) fn read(source: &SourceFolder, found: &mut Found) -> Result<(), ImportError> {
+pub(super) fn read(source: &SourceFolder, found: &mut Found) -> Result<(), ProjectImportError> {
     if let Some(file) = source.read(SETTINGS, found)?
         && let Some(table) = table(&file, found)
     {

@@ -30,7 +30,7 @@ const LEFT_OUT_MAX: usize = 200;
 
 /// Why nothing was made of a folder.
 #[derive(Debug, thiserror::Error)]
-pub enum ImportError {
+pub enum ProjectImportError {
     /// It cannot be read.
     #[error("cannot read {}", folder.display())]
     Folder {
@@ -72,7 +72,7 @@ pub struct Import {
     /// The text of the tree file, in YAML.
     pub tree: String,
     /// What could not be carried over.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<NotCarried>,
     /// How many agents were read.
     pub agents: usize,
     /// How many servers of tools were read.
@@ -81,7 +81,7 @@ pub struct Import {
 
 /// Something that the tree file does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct NotCarried {
     /// The file, with its line where that is known.
     pub from: String,
     /// What it is, and what to do about it.
@@ -122,7 +122,7 @@ struct Found {
     instructions: Vec<(String, String)>,
     /// The model of the program's main agent, with its place.
     model: Option<(String, String)>,
-    left_out: Vec<LeftOut>,
+    left_out: Vec<NotCarried>,
 }
 
 impl Found {
@@ -130,7 +130,7 @@ impl Found {
         if self.left_out.len() < LEFT_OUT_MAX {
             let (from, what) = (from.into(), what.into());
             let (from, what) = (tree_text::plain_line(&from), tree_text::plain_line(&what));
-            self.left_out.push(LeftOut { from, what });
+            self.left_out.push(NotCarried { from, what });
         }
     }
 }
@@ -140,7 +140,7 @@ impl Import {
     ///
     /// # Errors
     /// If there is nothing to read, or it cannot be read.
-    pub fn read(folder: &Path, file: &Path) -> Result<Self, ImportError> {
+    pub fn read(folder: &Path, file: &Path) -> Result<Self, ProjectImportError> {
         let source = SourceFolder::open(folder)?;
         let mut found = Found::default();
         source_files::instructions(&source, &mut found)?;
@@ -148,12 +148,12 @@ impl Import {
         codex::read(&source, &mut found)?;
         servers::read(&source, &mut found)?;
         if found.agents.is_empty() && found.servers.is_empty() && found.instructions.is_empty() {
-            return Err(ImportError::Nothing { folder: folder.to_owned() });
+            return Err(ProjectImportError::Nothing { folder: folder.to_owned() });
         }
         let prices = PriceTable::embedded()?;
         let tree = tree_text::write(&mut found, &source, file, &prices);
         TreeFile::parse_whole("tree.yaml", &tree, &spinney::tree_file::NoCatalog)
-            .map_err(|why| ImportError::Wrong { folder: folder.to_owned(), why })?;
+            .map_err(|why| ProjectImportError::Wrong { folder: folder.to_owned(), why })?;
         let Found { agents, servers, left_out, .. } = found;
         Ok(Self { tree, left_out, agents: agents.len(), servers: servers.len() })
     }

@@ -4,14 +4,14 @@
 use serde_json::{Map, Value};
 
 use super::source_files::SourceFolder;
-use super::{Found, ImportError, ImportedServer, SERVERS_MAX};
+use super::{Found, ImportedServer, ProjectImportError, SERVERS_MAX};
 
 const FILE: &str = ".mcp.json";
 const ARGS_MAX: usize = 64;
 const WORD_BYTES_MAX: usize = 4 * 1024;
 const VARIABLES_MAX: usize = 32;
 
-pub(super) fn read(source: &SourceFolder, found: &mut Found) -> Result<(), ImportError> {
+pub(super) fn read(source: &SourceFolder, found: &mut Found) -> Result<(), ProjectImportError> {
     let Some(file) = source.read(FILE, found)? else { return Ok(()) };
     match serde_json::from_str::<Value>(&file.text) {
         Ok(json) => take(json.get("mcpServers").unwrap_or(&Value::Null), FILE, "mcpServers", found),

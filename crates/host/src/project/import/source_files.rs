@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::{Found, ImportError};
+use super::{Found, ProjectImportError};
 use crate::secrets::SecretScan;
 use crate::system::private_files::Links;
 use crate::text_file::{self, FileAction, FileFault, UnreadText};
@@ -29,8 +29,8 @@ pub(super) struct SourceText {
 }
 
 impl SourceFolder {
-    pub(super) fn open(folder: &Path) -> Result<Self, ImportError> {
-        let failed = |why| ImportError::Folder { folder: folder.to_owned(), why };
+    pub(super) fn open(folder: &Path) -> Result<Self, ProjectImportError> {
+        let failed = |why| ProjectImportError::Folder { folder: folder.to_owned(), why };
         let root = folder.canonicalize().map_err(failed)?;
         if !root.is_dir() {
             return Err(failed(io::Error::from(ErrorKind::NotADirectory)));
@@ -43,7 +43,11 @@ impl SourceFolder {
     }
 
     /// The text of a file; `None` if there is none. One that cannot be used is noted and left out.
-    pub(super) fn read(&self, name: &str, found: &mut Found) -> Result<Option<SourceText>, ImportError> {
+    pub(super) fn read(
+        &self,
+        name: &str,
+        found: &mut Found,
+    ) -> Result<Option<SourceText>, ProjectImportError> {
         let at = self.root.join(name);
         let path = match at.canonicalize() {
             Ok(path) => path,
@@ -79,7 +83,7 @@ impl SourceFolder {
         ending: &str,
         most: usize,
         found: &mut Found,
-    ) -> Result<Vec<String>, ImportError> {
+    ) -> Result<Vec<String>, ProjectImportError> {
         let at = self.root.join(folder);
         let entries = match fs::read_dir(&at) {
             Ok(entries) => entries,
@@ -100,7 +104,7 @@ impl SourceFolder {
 }
 
 /// Instructions for every agent.
-pub(super) fn instructions(source: &SourceFolder, found: &mut Found) -> Result<(), ImportError> {
+pub(super) fn instructions(source: &SourceFolder, found: &mut Found) -> Result<(), ProjectImportError> {
     let mut read: Vec<PathBuf> = Vec::new();
     for name in ["AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md"] {
         let Some(SourceText { name, text, path }) = source.read(name, found)? else { continue };

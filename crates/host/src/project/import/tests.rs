@@ -1,9 +1,11 @@
+//! Projects become tree files, hostile ones among them.
+
 use std::fs;
 
 use super::*;
 
 /// A folder with these files, imported into a tree file in it.
-fn import(files: &[(&str, &str)]) -> (tempfile::TempDir, Result<Import, ImportError>) {
+fn import(files: &[(&str, &str)]) -> (tempfile::TempDir, Result<Import, ProjectImportError>) {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -125,7 +127,7 @@ fn hostile_projects_become_tree_files_without_what_is_hostile() {
 #[test]
 fn a_folder_with_nothing_known_is_refused() {
     let (folder, none) = import(&[("README.md", "hello"), ("CLAUDE.md", "\n")]);
-    assert!(matches!(none, Err(ImportError::Nothing { .. })), "{none:?}");
+    assert!(matches!(none, Err(ProjectImportError::Nothing { .. })), "{none:?}");
     let missing = Import::read(&folder.path().join("none"), Path::new("tree.yaml"));
-    assert!(matches!(missing, Err(ImportError::Folder { .. })), "{missing:?}");
+    assert!(matches!(missing, Err(ProjectImportError::Folder { .. })), "{missing:?}");
 }

@@ -12,6 +12,7 @@ use spinney_drivers::tokens::Tokenizer;
 use spinney_drivers::wire::{Keep, Permitted, ReadAs, RequestName, Secrets, ServedFrom, UndividedWrites};
 use spinney_kernel::budget::{CacheWrites, Used};
 
+use super::added_line::LinePlace;
 use super::bounds::{
     COUNTED_BYTES_MAX, LONG_CONTEXT, MODEL_NAME_BYTES_MAX, RESPONSES_OUTPUT_TOKENS_MIN, THINKING_TOKENS_MIN,
 };
@@ -25,7 +26,6 @@ use super::request_check::RequestCheck;
 use super::response::ResponseReader;
 use super::route::{CallFormat, ProviderApi};
 use super::splice::{Splice, splice};
-use super::told_line::LinePlace;
 
 /// The server that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@
 //!
 //! What is changed on the way is listed in `docs/gateway.md`; everything else passes byte for byte (decision 0037).
 
+mod added_line;
 mod allow_list;
 pub mod bounds;
 mod call_request;
@@ -31,10 +32,10 @@ mod request_check;
 mod response;
 mod route;
 mod splice;
-mod told_line;
 mod usage_chunk;
 mod usage_window;
 
+pub use added_line::{TOLD_LINE_BYTES_MAX, TOLD_LINE_TOKENS_MAX};
 pub use allow_list::AllowList;
 pub use call_request::{CallHead, CallRequest, CallUpstream, CapTooSmall};
 pub use caller::{AgentProgram, Caller, WireId};
@@ -49,5 +50,4 @@ pub use input::{CountedInput, UnboundedInput};
 pub use opaque_texts::OpaqueTexts;
 pub use response::{CallEnd, Forward, ResponseReader};
 pub use route::{CallFormat, GatewayRoute, ProviderApi};
-pub use told_line::{TOLD_LINE_BYTES_MAX, TOLD_LINE_TOKENS_MAX};
 pub use usage_window::{REFUSAL_BYTES_MAX, usage_window};

@@ -15,7 +15,7 @@ const STEPS: [(u64, &str); 5] = [
 ];
 
 /// The line for what is left of a ceiling.
-pub(super) fn told(ceiling: &ScarcestCeiling) -> String {
+pub(super) fn budget_line(ceiling: &ScarcestCeiling) -> String {
     let left = ceiling.left_permille();
     let (least, part) = STEPS.into_iter().find(|(least, _)| left > *least).unwrap_or(STEPS[STEPS.len() - 1]);
     let limit = match ceiling.resource {
@@ -47,6 +47,6 @@ mod tests {
     }
 
     fn line(left: u64, limit: u64) -> String {
-        told(&ScarcestCeiling::new(Resource::Cost, limit, left))
+        budget_line(&ScarcestCeiling::new(Resource::Cost, limit, left))
     }
 }
