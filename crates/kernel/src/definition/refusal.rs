@@ -298,7 +298,7 @@ impl From<AmountError> for Refusal {
 
 impl Refusal {
     /// Every code.
-    pub const CODES: [&'static str; 101] = [
+    pub const CODES: [&'static str; 102] = [
         "bad_program",
         "tree_not_started",
         "tree_started_before",

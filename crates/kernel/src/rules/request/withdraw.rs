@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Accepted, Verb, acting};
 use crate::definition::Refusal;
 use crate::primitives::{Actor, AgentId, CallId};
-use crate::record::Work;
+use crate::record::{Outcome, Work};
 use crate::rules::{Draft, call};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
