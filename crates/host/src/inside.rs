@@ -110,7 +110,9 @@ impl ProtectedHome {
             }
             // Nothing that this process started changes what it has open.
             let own = std::process::id();
-            Ok(ancestry.iter().any(|process| process.pid == own) || self.has_run_in(&ancestry)?)
+            Ok(ancestry.iter().any(|process| process.pid == own)
+                || self.has_run_in(&ancestry)?
+                || is_boxed_apart(&ancestry)?)
         }))
     }
 
@@ -161,6 +163,17 @@ fn is_locked(lock: &Path) -> bool {
         }
         Err(_) => true,
     }
+}
+
+/// Whether a process is in a box, of whatever home, that this process is not in. A box is no place to steer trees from: a
+/// folder that it may read can have the socket of any home.
+fn is_boxed_apart(ancestry: &[Process]) -> io::Result<bool> {
+    let mut guards = ancestry.iter().filter(|process| process.is_box_guard).peekable();
+    if guards.peek().is_none() {
+        return Ok(false);
+    }
+    let above = self::ancestry(std::process::id())?;
+    Ok(guards.any(|guard| !above.contains(guard)))
 }
 
 fn denied(is_inside: io::Result<bool>) -> Result<(), ChangeDenied> {
@@ -239,6 +252,8 @@ struct Process {
     started: u64,
     /// The home of the run that it guards.
     guards: Option<HomeInode>,
+    /// Whether it guards a box, of whatever home.
+    is_box_guard: bool,
 }
 
 impl Process {
@@ -251,7 +266,8 @@ impl Process {
         let read = File::open(format!("/proc/{pid}/cmdline"))
             .and_then(|file| file.take(MARK_BYTES_MAX).read_to_end(&mut line));
         read.map_err(|error| of_process(pid, &error))?;
-        Ok(Self { pid, parent, started, guards: guarded(&line) })
+        let is_box_guard = line.split(|byte| *byte == 0).next() == Some(HELPER_NAME.as_bytes());
+        Ok(Self { pid, parent, started, guards: guarded(&line), is_box_guard })
     }
 }
 

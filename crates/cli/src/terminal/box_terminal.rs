@@ -19,6 +19,10 @@ use tokio::task::JoinHandle;
 use crate::terminal::continued;
 use crate::terminal::mode::RawMode;
 
+/// What a program may have changed of the person's terminal and not put back: the other screen, colours, a hidden cursor, and
+/// reports of the mouse and of pastes.
+const PUT_BACK: &[u8] =
+    b"\x1b[?1047l\x1b[!p\x1b[0m\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l";
 const READ_BYTES: usize = 64 * 1024;
 /// A terminal that does not tell its size.
 const ASSUMED_SIZE: (u16, u16) = (80, 24);
@@ -79,6 +83,8 @@ impl TerminalRelay {
     /// Waits until everything is shown that was written in the box, which has ended.
     pub(crate) async fn end(&mut self) {
         let _ = (&mut self.shown).await;
+        // One that is gone shows nothing.
+        let _ = terminal().and_then(|mut terminal| terminal.write_all(PUT_BACK));
     }
 }
 

@@ -133,6 +133,16 @@ echo $HOME
     assert_eq!(user.ends(&["ps", "--json"]).json()[0]["state"], json!("completed"));
 }
 
+/// Shells start processes while signals of others arrive: none of that fails in a box.
+#[test]
+fn a_shell_in_a_box_starts_every_process() {
+    let user = User::new();
+    let script =
+        "for round in $(seq 150); do sh -c 'true | true | true' 2>&1 || echo failed; done; echo done";
+    let Ended { out, err, .. } = user.boxed(&[], script).end();
+    assert_eq!(out.trim(), "done", "{out}{err}");
+}
+
 /// Servers of the machine that nothing in a box may reach, and how often they were.
 fn forbidden() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();

@@ -152,6 +152,31 @@ raise "$PWD/.spinney/control" "{home_tree}" lead
     other.until("completed");
 }
 
+/// G23: a command in a box reaches the socket of another home in a folder that it may read, and changes nothing there.
+#[test]
+fn g23_a_command_in_a_box_changes_no_tree_of_another_home() {
+    let (stage, apart) = (TestFolder::new(), TestFolder::new());
+    let (mut other, held) = held_run(&stage);
+    let home_tree = last(&stage);
+    let test = std::env::current_exe().unwrap();
+    let line = format!(
+        "SPINNEY_TEST_SOCKET={socket} SPINNEY_TEST_TREE={home_tree} SPINNEY_TEST_AGENT=lead {test} --exact raising_inside::writes_to_the_socket_it_is_given --nocapture --test-threads 1",
+        socket = stage.home().join("control").display(),
+        test = test.display(),
+    );
+    let call = json!({ "tool": "run_command", "args": { "command": line } });
+    let script = format!("rules:\n  - {{ when: {{ turn: 1 }}, call: [{call}] }}\n  - {{ say: done }}\n");
+    let tree = apart.tree("run_command", &script);
+    let folders = [stage.folder(), test.parent().unwrap()].map(|folder| folder.display().to_string());
+    let ended = apart.spinney(&["run", &tree, "--read", &folders[0], "--read", &folders[1]]);
+    assert_eq!(ended.code, Some(0), "{} {}", ended.out, ended.err);
+    let events = apart.spinney(&["events", "last", "--json"]).out;
+    assert!(events.contains("the socket says") && events.contains(REFUSED), "{events}");
+    assert_eq!(ceiling(&stage, &home_tree), json!(1_000_000_000));
+    held.release();
+    other.until("completed");
+}
+
 /// Not a test on its own: the program of the test above, which asks for a raise over the socket in its environment.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the test above says where to write and what")]

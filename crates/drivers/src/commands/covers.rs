@@ -53,7 +53,10 @@ impl FolderCovers {
         }
         // A folder that may be written as a whole has nothing in it that is kept.
         read_only.retain(|path| !rights.folders.iter().any(|folder| folder.path == *path));
-        covers.read_only = read_only.into_iter().collect();
+        // A home that may only be read still has a socket.
+        let (homes, read_only): (Vec<_>, Vec<_>) = read_only.into_iter().partition(|path| is_home(path));
+        covers.hidden.extend(homes);
+        covers.read_only = read_only;
         let count = covers.read_only.len() + covers.reserved.len() + covers.hidden.len();
         if count > COVERS_MAX {
             return Err(format!(

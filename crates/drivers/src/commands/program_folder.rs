@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use spinney_kernel::port::{FolderAccess, Rights};
 
 use super::changed_settings::SettingsSearch;
-use super::covers::{FolderCovers, hidden_below, is_home};
+use super::covers::{FolderCovers, hidden_below};
 use crate::folders::HiddenFolders;
 use crate::sandbox::Confinement;
 
@@ -65,10 +65,6 @@ impl ProgramFolder {
             covers.read_only.retain(|kept| !is_of_repository(kept));
             covers.reserved.retain(|kept| !is_of_repository(kept));
         }
-        // A home that may only be read still has a socket.
-        let (homes, read_only) = covers.read_only.into_iter().partition(|kept| is_home(kept));
-        covers.read_only = read_only;
-        covers.hidden.extend::<Vec<PathBuf>>(homes);
         for folder in read.iter().filter(|path| path.is_dir()) {
             covers.hidden.extend(hidden_below(folder, hidden)?);
         }

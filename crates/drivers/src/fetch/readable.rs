@@ -37,11 +37,14 @@ const BLOCKS: [&str; 26] = [
 /// Line breaks in a row that a page may have outside of `pre`.
 const BREAKS_MAX: usize = 3;
 const LINK_BYTES_MAX: usize = 500;
+/// Of all addresses together: a page of links is many times longer as text. Beyond it, links are only their text.
+const LINKS_BYTES_MAX: usize = 1 << 20;
 const ENTITY_BYTES_MAX: usize = 12;
 
 /// The text of a page that was found at `base`.
 pub(super) fn readable(html: &str, base: &Url) -> String {
-    let mut page = Page { base, text: String::with_capacity(html.len() / 2), link: None, is_pre: false };
+    let mut page =
+        Page { base, text: String::with_capacity(html.len() / 2), link: None, links_bytes: 0, is_pre: false };
     let mut rest = html;
     while let Some(at) = rest.find('<') {
         page.push(&rest[..at]);
@@ -69,6 +72,8 @@ struct Page<'a> {
     text: String,
     /// Where the link that is open leads.
     link: Option<String>,
+    /// Of the addresses that are shown.
+    links_bytes: usize,
     is_pre: bool,
 }
 
@@ -141,7 +146,10 @@ impl Page<'_> {
     }
 
     fn end_link(&mut self) {
-        if let Some(link) = self.link.take() {
+        if let Some(link) = self.link.take()
+            && self.links_bytes + link.len() <= LINKS_BYTES_MAX
+        {
+            self.links_bytes += link.len();
             let space = if self.text.ends_with(char::is_whitespace) { "" } else { " " };
             self.text.push_str(&format!("{space}({link})"));
         }
@@ -360,5 +368,13 @@ mod tests {
         fn no_page_makes_it_panic(html in "[<>a/p!&;#= '\"\u{e9}\n-]{0,200}") {
             let _ = text(&html);
         }
+    }
+
+    #[test]
+    fn a_page_of_links_is_not_many_times_longer_as_text() {
+        let base = format!("https://a.org/{}/", "b".repeat(440));
+        let html = "<a href=x>".repeat(20_000);
+        let text = readable(&html, &base.parse().unwrap());
+        assert!(text.len() > LINKS_BYTES_MAX / 2 && text.len() < 2 * LINKS_BYTES_MAX, "{}", text.len());
     }
 }

@@ -10,11 +10,14 @@ use super::server::Server;
 /// How many agents have a server of their own. Beyond that, the one that was idle longest ends.
 const AGENTS_MAX: usize = 16;
 
+/// By the path of its agent.
+type OfAgent = (Box<[AgentId]>, Arc<Server>);
+
 pub(super) struct AgentServers {
     /// The one that was asked for its tools.
     first: Arc<Server>,
     /// Those of agents, the one that was used last at the end.
-    of_agents: Mutex<Vec<(Box<[AgentId]>, Arc<Server>)>>,
+    of_agents: Mutex<Vec<OfAgent>>,
 }
 
 impl AgentServers {

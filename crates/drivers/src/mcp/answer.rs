@@ -93,7 +93,7 @@ impl Shown {
                 self.add_image(&blob, &media);
             }
             ResourceContents::BlobResourceContents { uri, blob, .. } => {
-                self.texts.push(format!("[resource {}: {} that are not text]", short(&uri), bytes(&blob)))
+                self.texts.push(format!("[resource {}: {} that are not text]", short(&uri), bytes(&blob)));
             }
             _ => self.texts.push("[a resource of an unknown kind is not shown]".to_owned()),
         }

@@ -126,7 +126,7 @@ impl Form {
             (Ok(Value::Object(given)), _) => given,
             (_, []) if ["yes", "y", "ok"].contains(&answer.to_lowercase().as_str()) => Map::new(),
             (_, []) => return Err("it is neither `yes` nor `no`".to_owned()),
-            (_, [field]) => Map::from_iter([(field.name.clone(), field.kind.from_text(answer))]),
+            (_, [field]) => Map::from_iter([(field.name.clone(), field.kind.value_of(answer))]),
             _ => return Err("it is not a JSON object".to_owned()),
         };
         if let Some(unknown) = given.keys().find(|key| self.fields.iter().all(|field| field.name != **key)) {
@@ -184,7 +184,7 @@ impl Kind {
     }
 
     /// What a person wrote, as this.
-    fn from_text(self, text: &str) -> Value {
+    fn value_of(self, text: &str) -> Value {
         let lower = text.to_lowercase();
         match self {
             Self::Boolean if ["yes", "y", "true"].contains(&lower.as_str()) => Value::Bool(true),

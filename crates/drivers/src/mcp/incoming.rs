@@ -19,6 +19,10 @@ use super::lines::{LINE_BYTES_MAX, Line};
 
 /// How long each message waits of a server that sends too many.
 const PAUSE: Duration = Duration::from_millis(10);
+/// The longest request of a server that is heard. A longer one gets no answer.
+const REQUEST_BYTES_MAX: usize = 64 << 10;
+/// The most values in an answer. In memory, each takes many times what it takes in a message.
+const VALUES_MAX: usize = 100_000;
 const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 /// Codes of ours, which no server can send: a request never reached it, or its answer did not arrive.
 pub(super) const NOT_REACHED: ErrorCode = ErrorCode(i32::MIN);
@@ -96,12 +100,16 @@ impl Incoming {
         let kind = MessageKind::of(line);
         match kind {
             MessageKind::Answer(id) if self.conversation.take_answer(id) => {
+                if !has_few_values(line) {
+                    let why = format!("its answer has more than {VALUES_MAX} values");
+                    return Some(failed(id, ErrorCode::INTERNAL_ERROR, &why));
+                }
                 let unreadable = |_| {
                     failed(id, ErrorCode::INTERNAL_ERROR, "its answer has another form than the protocol")
                 };
                 return Some(serde_json::from_slice(line).map(without_our_codes).unwrap_or_else(unreadable));
             }
-            MessageKind::Request if self.conversation.hear_request() => {
+            MessageKind::Request if line.len() <= REQUEST_BYTES_MAX && self.conversation.hear_request() => {
                 self.is_waiting = self.conversation.count_unasked();
                 return match serde_json::from_slice(line) {
                     Ok(message @ JsonRpcMessage::Request(_)) => Some(message),
@@ -155,6 +163,21 @@ pub(super) fn cancelled(message: &TxJsonRpcMessage<RoleClient>) -> Option<i64> {
         CancelledNotificationParam { request_id: Some(NumberOrString::Number(id)), .. } => Some(*id),
         _ => None,
     }
+}
+
+/// Whether a message has at most so many values, by the commas between them.
+fn has_few_values(line: &[u8]) -> bool {
+    let (mut commas, mut is_text, mut is_escaped) = (0, false, false);
+    for byte in line {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' if !is_text => commas += 1,
+            _ => {}
+        }
+    }
+    commas < VALUES_MAX
 }
 
 /// What a message is, before anything of it is believed.

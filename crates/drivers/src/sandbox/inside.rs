@@ -25,6 +25,7 @@ use super::landlock::{Access, Ruleset, Tcp};
 use super::mounts;
 use super::network::hand_out_listeners;
 use super::order::{BoxOrder, Presence, Walls};
+use super::process_limit::ProcessLimit;
 use super::report::{BoxReport, BoxUsage, Reason};
 use super::requests::GuardRequest;
 use super::step::BoxStep;
@@ -90,6 +91,10 @@ fn make_and_follow(
     let Inside { order, guard, reports, forks, nothing, user, .. } = given;
     if order.walls == Walls::Namespaces {
         mounts::map_user(*user).during(BoxStep::UserMap)?;
+        if order.program.is_some() {
+            let most = order.processes_max.saturating_mul(THREADS_PER_PROCESS);
+            ProcessLimit::here().set(user.0, most).during(BoxStep::Limits)?;
+        }
         mounts::enter(order)?;
         if let Some(network) = network {
             let served = u16::try_from(order.served_port).ok().filter(|port| *port > 0);

@@ -24,6 +24,7 @@ use super::landlock::{ABI_MIN, ABI_WITH_SCOPES, Access};
 use super::machine::{LandlockSupport, MachineSupport, NamespaceSupport, ProcessListSupport, SeccompSupport};
 use super::network::{self, BoxListener};
 use super::order::{BoxOrder, BoxedProgramOrder, Grant, Presence, Walls};
+use super::process_limit::ProcessLimit;
 use super::program::BoxedProgram;
 use super::refusal::{BoxRefusal, NamespaceNeed};
 use super::run::{BoxedExit, BoxedRun, StreamsKept};
@@ -66,7 +67,7 @@ impl BoxLauncher {
             filter: filter(Surroundings::Machine(modes)),
             filter_with_modes: filter(Surroundings::Machine(ModeChanges::Allowed)),
             filter_in_namespaces: filter(Surroundings::Namespaces),
-            filter_of_programs: filter(Surroundings::Program),
+            filter_of_programs: filter(Surroundings::Program(ProcessLimit::here())),
         };
         if launcher.machine.landlock_abi() >= ABI_MIN {
             launcher.machine.namespaces = launcher.probe_namespaces().await?;

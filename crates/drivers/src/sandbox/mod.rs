@@ -26,6 +26,7 @@ mod mounts;
 mod network;
 mod order;
 mod pause;
+mod process_limit;
 mod program;
 mod refusal;
 mod report;

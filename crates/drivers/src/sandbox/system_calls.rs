@@ -6,6 +6,7 @@
 use libc::{BPF_ALU, BPF_AND, BPF_JEQ, BPF_JSET, BPF_K, ENOSYS, EPERM, c_long, sock_filter};
 
 use super::filter_program::{FilterProgram, allow, answer, ask, jump, load, load_high, statement};
+use super::process_limit::ProcessLimit;
 
 /// Where a box runs decides what it may do with the network and with numbers of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub(super) enum Surroundings {
     /// Its own namespaces.
     Namespaces,
     /// The same for a program of a person: it may begin sessions, and no limit counts its memory.
-    Program,
+    Program(ProcessLimit),
 }
 
 /// Changes of modes, owners, times and attributes, which Landlock does not restrict: every path that the user owns is within
@@ -235,16 +236,17 @@ pub(super) fn filter(surroundings: Surroundings) -> Vec<sock_filter> {
     for call in MISSING {
         program.when(call, &[answer(ENOSYS)]);
     }
-    if surroundings != Surroundings::Program {
+    if !matches!(surroundings, Surroundings::Program(_)) {
         program.when(MISSING_WITH_LIMITS, &[answer(ENOSYS)]);
         program.when(REFUSED_WITH_LIMITS, &[answer(EPERM)]);
     }
     for call in REFUSED.into_iter().chain(REFUSED_HERE) {
         program.when(call, &[answer(EPERM)]);
     }
-    program.when(libc::SYS_clone, &[load(0), jump(BPF_JSET, NEW_NAMESPACES, 0, 1), answer(EPERM), ask()]);
+    let forked = if surroundings == Surroundings::Program(ProcessLimit::Kernel) { allow() } else { ask() };
+    program.when(libc::SYS_clone, &[load(0), jump(BPF_JSET, NEW_NAMESPACES, 0, 1), answer(EPERM), forked]);
     for call in FORKS_HERE {
-        program.when(call, &[ask()]);
+        program.when(call, &[forked]);
     }
     for (call, mode) in WITH_MODE.into_iter().chain(WITH_MODE_HERE) {
         program.when_also(call, &[load(mode), jump(BPF_JSET, SET_ID_BITS, 0, 1), answer(EPERM)]);
@@ -261,7 +263,7 @@ pub(super) fn filter(surroundings: Surroundings) -> Vec<sock_filter> {
         Surroundings::Namespaces => {
             program.when(libc::SYS_socket, &only(load(0), u32::MAX, &FAMILIES.map(i32::cast_unsigned)));
         }
-        Surroundings::Program => program.when(libc::SYS_socket, &families_and_routes()),
+        Surroundings::Program(_) => program.when(libc::SYS_socket, &families_and_routes()),
     }
     program.compile()
 }

@@ -102,7 +102,11 @@ impl CommandTemplate {
                     text.starts_with('-') && !text.starts_with("--") && text.contains('c')
                 })
             };
-            let code = words.find(|(_, word)| is_command(word)).and_then(|_| words.next());
+            // More options may stand before what it reads.
+            let is_option = |word: &Word| word.fixed().is_some_and(|text| text.starts_with(['-', '+']));
+            let code = words
+                .find(|(_, word)| is_command(word))
+                .and_then(|_| words.find(|(_, word)| !is_option(word)));
             if let Some((word, name)) = code.and_then(|(at, word)| Some((at, word.arguments().next()?))) {
                 return Err(CommandTemplateError::Shell { word, name: name.to_owned() });
             }
@@ -332,7 +336,11 @@ mod tests {
             let word = format!("{{{{{name}}}}}");
             assert!(matches!(error(&["a", &word]), CommandTemplateError::BadName { word: 1, .. }), "{name}");
         }
-        for shell in [&["sh", "-c", "wc {{ x }}"][..], &["env", "/bin/bash", "-l", "-ec", "{{ x }}"]] {
+        for shell in [
+            &["sh", "-c", "wc {{ x }}"][..],
+            &["env", "/bin/bash", "-l", "-ec", "{{ x }}"],
+            &["sh", "-c", "-e", "--", "wc {{ x }}"],
+        ] {
             assert!(matches!(error(shell), CommandTemplateError::Shell { .. }), "{shell:?}");
         }
         assert!(CommandTemplate::new(&["sh", "-c", "wc \"$1\"", "sh", "{{ x }}"]).is_ok());

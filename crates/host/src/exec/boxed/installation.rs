@@ -13,6 +13,8 @@ use spinney_kernel::port::FolderAccess;
 const OF_SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
 /// Bytes of a program's first line.
 const FIRST_LINE_BYTES_MAX: u64 = 512;
+/// What is installed with a program beside `bin`.
+const LIBRARIES: [&str; 4] = ["lib", "lib64", "libexec", "share"];
 /// Where packages of Node lie.
 const PACKAGES: &str = "node_modules";
 
@@ -30,6 +32,11 @@ pub(in crate::exec) fn add(
     let searched: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
     searched.iter().for_each(|folder| readable.add(folder));
     let found = found(program, folder, &searched)?;
+    // What is in there may have been written by a program in an earlier box: it shows nothing beside itself.
+    let place = found.parent().and_then(|place| place.canonicalize().ok());
+    if place.is_some_and(|place| place.starts_with(folder)) {
+        return None;
+    }
     readable.add_installation(&found);
     if let Some(interpreter) = interpreter(&found) {
         readable.add_installation(&interpreter);
@@ -68,8 +75,18 @@ impl Readable<'_> {
             found.ancestors().filter(|above| above.file_name().is_some_and(|name| name == PACKAGES));
         let prefix = found.parent().filter(|folder| folder.file_name().is_some_and(|name| name == "bin"));
         let prefix = prefix.and_then(Path::parent).filter(|prefix| *prefix != self.home.join(".local"));
-        let installed = packages.last().or(prefix).filter(|installed| !self.is_around(installed));
-        self.add(installed.unwrap_or(&found).to_owned().as_path());
+        let is_installed = |path: &&Path| !self.is_around(path);
+        match (packages.last().filter(is_installed), prefix.filter(is_installed)) {
+            (Some(packages), _) => self.add(&packages.to_owned()),
+            (None, Some(prefix)) => {
+                self.add(&found);
+                // Beside these, programs keep settings and keys in their folder.
+                for libraries in LIBRARIES {
+                    self.add(&prefix.join(libraries));
+                }
+            }
+            (None, None) => self.add(&found),
+        }
     }
 }
 

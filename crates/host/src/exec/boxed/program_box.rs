@@ -26,8 +26,8 @@ use crate::exec::program::base_name;
 use crate::inside::{OURSELVES, command_mark};
 use crate::user::folders::{hidden_folders, user_home};
 
-/// More than any build needs, and fewer than a machine has.
-const PROCESSES_MAX: u64 = 4_096;
+/// With the threads of each, more than any build needs, and fewer than a machine has.
+const PROCESSES_MAX: u64 = 1_024;
 
 /// Why a program is not started in a box.
 #[derive(Debug, thiserror::Error)]
