@@ -28,9 +28,12 @@ use crate::gateway::{Gateway, GatewayModel, GatewaySettings, GatewaySocket, OnLi
 /// says how much.
 const SETTLING: Duration = Duration::from_secs(30);
 
+/// Reads what a person decides about the calls of a program.
+type ReadSettings = dyn Fn(&ProgramSpec) -> Result<ProgramSettings, String> + Send + Sync;
+
 /// Runs the programs of the trees of one home.
 pub struct ProgramGateways {
-    settings: Arc<dyn Fn(&ProgramSpec) -> Result<ProgramSettings, String> + Send + Sync>,
+    settings: Arc<ReadSettings>,
     calls: Arc<TreeCalls>,
 }
 

@@ -168,7 +168,7 @@ fn answer_other(mood: &str, method: &str, id: &Value, params: &Value) {
             &json!({ "resourceTemplates": [{ "uriTemplate": "note://{name}", "name": "by name" }] }),
         ),
         ("resources/read", "note://picture") => {
-            answer(id, &json!({ "contents": [{ "uri": uri, "mimeType": "image/png", "blob": PNG }] }))
+            answer(id, &json!({ "contents": [{ "uri": uri, "mimeType": "image/png", "blob": PNG }] }));
         }
         ("resources/read", "note://milk") => {
             answer(id, &json!({ "contents": [{ "uri": uri, "text": "two bottles" }] }));

@@ -26,6 +26,7 @@ use spinney_host::explain::{Explanation, ProgramRequest};
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::notify::Notifier;
 use spinney_host::trust::foreign_home::{self, OldTreeTrust};
+use spinney_host::user::configuration::NotifyCommand;
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::primitives::{Millis, TreeId};
 use spinney_kernel::record::{Failure, FailureCode};
@@ -161,14 +162,8 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     }
     note_missing_budget(&budget);
     let hidden = hidden_keys(&options);
-    let name = base_name(program);
-    let notifier = Notifier::watch(
-        args.told.or(configuration.notify()).as_ref(),
-        &ready.tree,
-        ready.past,
-        &name,
-        &ready.home,
-    );
+    let notify = args.told.or(configuration.notify());
+    let notifier = watch_for_user(notify.as_ref(), &ready, program);
     let start = asked.start(at, gateway.key().text(), &user, hidden, &ready.path, search, sandbox);
     let began = SystemClock::new().now_ms();
     let mut signals = Signals::listen()?;
@@ -222,6 +217,11 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     let exit = conclude(&ready, ledger, report, given_up.last(), args.json).await?;
     notifier.end().await;
     Ok(exit)
+}
+
+/// Starts the user's command when the tree waits, halts or ends.
+fn watch_for_user(command: Option<&NotifyCommand>, ready: &RunTree, program: &OsStr) -> Notifier {
+    Notifier::watch(command, &ready.tree, ready.past, &base_name(program), &ready.home)
 }
 
 /// The box of a run that should have one, before anything is started.

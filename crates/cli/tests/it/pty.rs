@@ -339,6 +339,8 @@ impl EmulatedScreen {
                 self.lines[self.row].clear();
                 self.continued.remove(&(self.row + 1));
             }
+            // What a program in a box may have left is put back.
+            "?1047l" | "!p" | "?25h" | "?1000l" | "?1002l" | "?1003l" | "?1006l" | "?2004l" => {}
             "B" => self.row = (self.row + 1).min(self.lines.len() - 1),
             "J" => {
                 self.lines[self.row].truncate(self.column);

@@ -218,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    fn form(properties: Value, required: &[&str]) -> Form {
+    fn form(properties: &Value, required: &[&str]) -> Form {
         let schema = json!({ "type": "object", "properties": properties, "required": required });
         Form::new(&schema).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -231,7 +231,7 @@ mod tests {
     fn a_form_is_asked_in_words_and_answered_in_words_or_json() {
         let server = "files".parse().unwrap_or_else(|error| panic!("{error}"));
         let many = form(
-            json!({
+            &json!({
                 "name": { "type": "string", "description": "Your\u{1b}[2J name" },
                 "size": { "type": "string", "enum": ["small", "large"] },
                 "count": { "type": "integer" },
@@ -257,10 +257,10 @@ mod tests {
         ] {
             assert_eq!(read(&many, answer), Err(why.to_owned()), "{answer}");
         }
-        let one = form(json!({ "sure": { "type": "boolean" } }), &["sure"]);
+        let one = form(&json!({ "sure": { "type": "boolean" } }), &["sure"]);
         assert_eq!(read(&one, "yes"), Ok(Some(json!({ "sure": true }))));
         assert!(read(&one, "maybe").is_err());
-        let none = form(json!({}), &[]);
+        let none = form(&json!({}), &[]);
         assert_eq!((read(&none, "ok"), read(&none, "n")), (Ok(Some(json!({}))), Ok(None)));
     }
 

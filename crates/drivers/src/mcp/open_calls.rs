@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use spinney_kernel::port::AskPerson;
+use spinney_kernel::port::PersonHandle;
 use spinney_kernel::port::tool::ToolAttempt;
 use spinney_kernel::primitives::AgentId;
 use tokio::sync::watch;
@@ -29,7 +29,7 @@ struct Calls {
 #[derive(Clone)]
 pub(super) struct OpenCall {
     agent: Box<[AgentId]>,
-    pub(super) person: AskPerson,
+    pub(super) person: PersonHandle,
     /// How many questions to a person it waits for. Its time stands still meanwhile.
     questions: watch::Sender<usize>,
     /// How often it has asked a person.

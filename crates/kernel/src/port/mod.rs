@@ -14,7 +14,7 @@ use std::pin::Pin;
 
 pub use crate::definition::FolderAccess;
 pub use connection_log::{ConnectionLog, ConnectionSink, OpenConnection};
-pub use person::{AskPerson, NoAnswer, PersonPort};
+pub use person::{NoAnswer, PersonHandle, PersonPort};
 pub use rights::{FolderRight, Rights};
 pub use tool_source::{OfferedTool, ToolDiscovery, ToolSource};
 pub use workspace::{AgentFolder, FolderFiller};

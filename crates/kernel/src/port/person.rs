@@ -1,6 +1,7 @@
 //! Lets a running tool ask a person, through the agent that called it.
 
 use std::fmt;
+use std::future::ready;
 use std::sync::Arc;
 
 use crate::port::Pending;
@@ -24,9 +25,9 @@ pub enum NoAnswer {
 
 /// A person whom a tool may ask, if there is one.
 #[derive(Clone, Default)]
-pub struct AskPerson(Option<Arc<dyn PersonPort>>);
+pub struct PersonHandle(Option<Arc<dyn PersonPort>>);
 
-impl AskPerson {
+impl PersonHandle {
     #[must_use]
     pub fn new(port: impl PersonPort + 'static) -> Self {
         Self(Some(Arc::new(port)))
@@ -36,25 +37,25 @@ impl AskPerson {
     ///
     /// # Errors
     /// If there is none.
-    pub async fn ask(&self, question: String, timeout_ms: u64) -> Result<String, NoAnswer> {
+    pub fn ask(&self, question: String, timeout_ms: u64) -> Pending<Result<String, NoAnswer>> {
         match &self.0 {
-            Some(port) => port.ask(question, timeout_ms).await,
-            None => Err(NoAnswer::NotAsked("there is nobody to ask".to_owned())),
+            Some(port) => port.ask(question, timeout_ms),
+            None => Box::pin(ready(Err(NoAnswer::NotAsked("there is nobody to ask".to_owned())))),
         }
     }
 }
 
-impl PartialEq for AskPerson {
+impl PartialEq for PersonHandle {
     /// Always equal: what is called does not depend on it.
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for AskPerson {}
+impl Eq for PersonHandle {}
 
-impl fmt::Debug for AskPerson {
+impl fmt::Debug for PersonHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AskPerson")
+        f.write_str("PersonHandle")
     }
 }

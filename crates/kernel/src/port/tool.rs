@@ -9,7 +9,7 @@ use crate::context::Origin;
 use crate::definition;
 use crate::definition::{BoxSpec, OutputLimits};
 use crate::port::model::AttemptError;
-use crate::port::{AgentFolder, AskPerson, ConnectionLog, Pending, Rights};
+use crate::port::{AgentFolder, ConnectionLog, Pending, PersonHandle, Rights};
 use crate::primitives::{
     CallId, CommandExit, Durability, Enclosure, FolderPath, OutputPath, ToolName, WrittenFile,
 };
@@ -50,7 +50,7 @@ pub struct ToolAttempt {
     /// What the tool connects to, for the journal.
     pub connections: ConnectionLog,
     /// Whom the tool may ask while it runs.
-    pub person: AskPerson,
+    pub person: PersonHandle,
 }
 
 /// Receives what a tool prints while it runs, for watchers. The result has all of it.
@@ -108,7 +108,7 @@ impl ToolAttempt {
             working_copy: None,
             watchers: OutputWatchers::default(),
             connections: ConnectionLog::default(),
-            person: AskPerson::default(),
+            person: PersonHandle::default(),
         }
     }
 }

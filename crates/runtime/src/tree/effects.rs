@@ -12,7 +12,7 @@ use spinney_kernel::context::{Contexts, Origin, SharedText};
 use spinney_kernel::definition::{Builtin, ProgramSpec};
 use spinney_kernel::port::blobs::{BlobReader, missed};
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model};
-use spinney_kernel::port::{AskPerson, Pending, model, tool};
+use spinney_kernel::port::{Pending, PersonHandle, model, tool};
 use spinney_kernel::primitives::{CallId, Fault, FaultKind, Millis, ModelName, Part, WrittenFile, limit};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::rules::report::{Done, Failed, Report};
@@ -162,7 +162,7 @@ impl Effects {
         let connections = CallConnections::new(ticket, Arc::clone(&self.clock), self.reports.clone());
         attempt.connections = connections.log();
         let agent = attempt.origin.agent().clone();
-        attempt.person = AskPerson::new(CallPerson { tree: self.tree.clone(), agent, call: ticket.call });
+        attempt.person = PersonHandle::new(CallPerson { tree: self.tree.clone(), agent, call: ticket.call });
         let expected = Expected::Output { shown_bytes };
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, tool = %attempt.tool, "call started");

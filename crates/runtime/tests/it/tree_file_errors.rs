@@ -87,7 +87,7 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
 fn a_key_of_a_later_release_is_unknown_today() {
     insta::assert_snapshot!(edited("entry: lead", "schedule: {}"), @"tree.yaml:18:1: unknown key `schedule`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, box, read, write, durability, unpriced, thread, tags, shared, …");
     insta::assert_snapshot!(edited("script: fast", "batch: fast"), @"tree.yaml:8:5: unknown key `batch`: known keys: provider, model, base_url, key_env, params, script, max_output, context, attempts_lost_max, cache_wait, price, rate, fallback");
-    insta::assert_snapshot!(edited("prompt: You lead.", "questions: { timeout: 1m }"), @"tree.yaml:13:5: unknown key `questions`: known keys: model, prompt, tools, subagents, subagent_models, approvals, limits, budget, rate, recursive, share, output_schema, window, box, read, write, …");
+    insta::assert_snapshot!(edited("prompt: You lead.", "schedule: { at: 1m }"), @"tree.yaml:13:5: unknown key `schedule`: known keys: model, prompt, tools, subagents, subagent_models, approvals, limits, budget, rate, recursive, share, output_schema, window, box, read, write, …");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn a_tab_is_reported_where_it_is() {
 fn toml_files_get_their_hints_in_toml() {
     let begin = "name = \"n\"\n[models.m]\nprovider = \"scripted\"\nscript = \"s\"\n[agents.a]\n";
     let toml = |text: &str| told_of("tree.toml", &format!("{begin}{text}"));
-    insta::assert_snapshot!(toml("prompt = \"p\"\n"), @"tree.toml:5:1: `model` is missing: write `model = …`");
+    insta::assert_snapshot!(toml("prompt = \"p\"\n"), @"tree.toml:5:1: `model` is missing: write the name of a model, or a `program`");
     insta::assert_snapshot!(toml("model = \"m\"\nshare = \"fork\"\n"), @"tree.toml:7:9: `fork` needs a value: write `{ fork = … }`");
     insta::assert_snapshot!(toml("model = \"m\"\nbudget = { repeats = 6 }\n"), @"tree.toml:7:22: expected the keys of `repeats`, found the number 6: write it like `{ notice = 3, end = 6 }`");
     insta::assert_snapshot!(toml("model = \"m\"\nrun_single_turn = true\n"), @"tree.toml:7:1: unknown key `run_single_turn`: here that is an agent's `limits = { max_steps = 1 }`");

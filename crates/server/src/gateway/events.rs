@@ -68,10 +68,10 @@ impl Follower {
 
     fn take(&mut self, event: &Event, at: Time) {
         match event {
-            Event::AgentSpawned(spawned) => {
-                if spawned.parent.as_ref().is_some_and(|parent| self.agents.contains(parent)) {
-                    self.agents.insert(spawned.agent.clone());
-                }
+            Event::AgentSpawned(spawned)
+                if spawned.parent.as_ref().is_some_and(|parent| self.agents.contains(parent)) =>
+            {
+                self.agents.insert(spawned.agent.clone());
             }
             Event::AgentEnded { agent, .. } => drop(self.agents.remove(agent)),
             Event::CallAsked { call, agent, work: Work::Model(work) }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::ServerScope;
-use spinney_kernel::port::{AskPerson, NoAnswer, Pending, PersonPort};
+use spinney_kernel::port::{NoAnswer, Pending, PersonHandle, PersonPort};
 use spinney_testkit::http_tool_server::HttpToolServer;
 
 use super::{Running, Setting};
@@ -48,7 +48,7 @@ impl PersonPort for Silent {
 }
 
 impl Running {
-    async fn said_to(&self, agent: &str, person: AskPerson, tool: &str) -> String {
+    async fn said_to(&self, agent: &str, person: PersonHandle, tool: &str) -> String {
         let mut attempt = self.attempt(tool, &json!({}));
         let path = vec!["lead".parse().unwrap(), agent.parse().unwrap()].into();
         let origin = Origin { tree: TREE, path, role: "lead".parse().unwrap(), goal: "Work.".into() };
@@ -63,7 +63,7 @@ async fn a_question_of_a_server_is_asked_and_answered() {
     let running = setting.start().await;
     let ask = async |answers: &[&str]| {
         let person = Person::new(answers);
-        let said = running.said_to("a", AskPerson::new(person.clone()), "ask_person").await;
+        let said = running.said_to("a", PersonHandle::new(person.clone()), "ask_person").await;
         (serde_json::from_str::<Value>(&said).unwrap(), person.questions())
     };
     let (said, questions) = ask(&["red"]).await;
@@ -81,7 +81,7 @@ async fn a_question_of_a_server_is_asked_and_answered() {
     assert_eq!((said, questions.len()), (json!({ "action": "cancel" }), 3));
     assert!(questions[1].starts_with("That was not understood: `colour` is missing.\nserver `test` asks: "));
     // There is nobody.
-    let said = running.said_to("a", AskPerson::default(), "ask_person").await;
+    let said = running.said_to("a", PersonHandle::default(), "ask_person").await;
     assert!(said.contains("there is nobody to ask"), "{said}");
 }
 
@@ -91,11 +91,11 @@ async fn p17_a_question_belongs_to_the_agent_whose_call_is_under_way() {
     let tools = ["ask_person", "wait", "seen"];
     let setting = Setting::new("plain").with_tools(&tools);
     let running = setting.start().await;
-    let other = running.said_to("b", AskPerson::default(), "wait");
+    let other = running.said_to("b", PersonHandle::default(), "wait");
     let asked = async {
-        while running.said_to("a", AskPerson::default(), "seen").await != "[1, 0, 1]" {}
+        while running.said_to("a", PersonHandle::default(), "seen").await != "[1, 0, 1]" {}
         let person = Person::new(&["red"]);
-        let said = running.said_to("a", AskPerson::new(person.clone()), "ask_person").await;
+        let said = running.said_to("a", PersonHandle::new(person.clone()), "ask_person").await;
         assert!(said.contains("calls of several agents are under way"), "{said}");
         assert!(person.questions().is_empty());
     };
@@ -108,12 +108,12 @@ async fn p17_a_question_belongs_to_the_agent_whose_call_is_under_way() {
     let mut setting = Setting::new("plain").with_tools(&tools);
     setting.server.per = ServerScope::Agent;
     let running = setting.start().await;
-    let other = running.said_to("b", AskPerson::default(), "wait");
+    let other = running.said_to("b", PersonHandle::default(), "wait");
     let asked = async {
-        while running.said_to("b", AskPerson::default(), "seen").await != "[1, 0, 1]" {}
-        let said = running.said_to("a", AskPerson::new(Person::new(&["red"])), "ask_person").await;
+        while running.said_to("b", PersonHandle::default(), "seen").await != "[1, 0, 1]" {}
+        let said = running.said_to("a", PersonHandle::new(Person::new(&["red"])), "ask_person").await;
         assert_eq!(said, r#"{"action":"accept","content":{"colour":"red"}}"#);
-        assert_eq!(running.said_to("a", AskPerson::default(), "seen").await, "[0, 0, 1]");
+        assert_eq!(running.said_to("a", PersonHandle::default(), "seen").await, "[0, 0, 1]");
     };
     tokio::select! {
         _ = other => panic!("it waits"),
@@ -129,7 +129,7 @@ async fn g28_a_server_that_asks_without_end_is_heard_a_few_times() {
     let running = setting.start().await;
     let person = Person::new(&["no"; 100]);
     let mut attempt = running.attempt("beg", &json!({ "requests": 1_200 }));
-    attempt.person = AskPerson::new(person.clone());
+    attempt.person = PersonHandle::new(person.clone());
     let said = running.tool("beg").call(attempt).await.unwrap().text;
     assert_eq!(said, "begged");
     assert!(person.questions().len() <= 8, "{}", person.questions().len());
@@ -141,7 +141,7 @@ async fn g28_a_server_that_asks_without_end_is_heard_a_few_times() {
 async fn g28_a_question_without_an_answer_ends_with_its_call() {
     let setting = Setting::new("plain").with_tools(&["ask_person", "seen"]);
     let running = setting.start().await;
-    let asked = running.said_to("a", AskPerson::new(Silent), "ask_person");
+    let asked = running.said_to("a", PersonHandle::new(Silent), "ask_person");
     let given_up = async { while running.said("seen", json!({})).await.is_empty() {} };
     tokio::select! {
         _ = asked => panic!("nobody answers"),
@@ -168,7 +168,7 @@ async fn a_question_of_a_server_elsewhere_is_asked_and_answered() {
     {
         let server = HttpToolServer::start(mood);
         let running = Setting::elsewhere(&server.url()).with_tools(&["ask"]).start().await;
-        let said = running.said_to("a", AskPerson::new(Person::new(&["green", "red"])), "ask").await;
+        let said = running.said_to("a", PersonHandle::new(Person::new(&["green", "red"])), "ask").await;
         assert_eq!(said, expected, "{mood}");
     }
 }

@@ -77,7 +77,7 @@ impl Readable<'_> {
         let prefix = prefix.and_then(Path::parent).filter(|prefix| *prefix != self.home.join(".local"));
         let is_installed = |path: &&Path| !self.is_around(path);
         match (packages.last().filter(is_installed), prefix.filter(is_installed)) {
-            (Some(packages), _) => self.add(&packages.to_owned()),
+            (Some(packages), _) => self.add(packages),
             (None, Some(prefix)) => {
                 self.add(&found);
                 // Beside these, programs keep settings and keys in their folder.

@@ -58,7 +58,7 @@ impl FrontKey {
     fn new(key: &str, value: &str, line: usize) -> Self {
         let value = value.trim();
         let list = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        let items = list.map(|list| words(list)).unwrap_or_default();
+        let items = list.map(words).unwrap_or_default();
         let is_block = matches!(value, "|" | ">" | "|-" | ">-");
         let value = if is_block || list.is_some() { String::new() } else { unquoted(value) };
         Self { key: key.trim().to_owned(), value, items, line }
