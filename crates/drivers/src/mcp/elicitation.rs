@@ -238,10 +238,17 @@ mod tests {
             }),
             &["name"],
         );
-        assert_eq!(
-            many.question(&server, "Who\u{202e} are you?"),
-            "server `files` asks: Who  are you?\n  count (a whole number, optional)\n  name (text): Your [2J name\n  size (text, optional); one of: small, large\nAnswer with a JSON object of these fields, or `no`. The server reads it."
-        );
+        let asked = many.question(&server, "Who\u{202e} are you?");
+        assert!(asked.starts_with("server `files` asks: Who  are you?\n"), "{asked}");
+        for field in [
+            "count (a whole number, optional)",
+            "name (text): Your [2J name",
+            "size (text, optional); one of: small, large",
+        ] {
+            assert!(asked.contains(&format!("\n  {field}\n")), "{asked}");
+        }
+        let end = "\nAnswer with a JSON object of these fields, or `no`. The server reads it.";
+        assert!(asked.ends_with(end), "{asked}");
         assert_eq!(
             read(&many, r#"{"name": "Ada", "count": 2}"#),
             Ok(Some(json!({ "name": "Ada", "count": 2 })))

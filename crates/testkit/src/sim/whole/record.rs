@@ -192,12 +192,15 @@ impl Record {
         }
     }
 
-    /// Open questions: who asked, and until when an answer counts.
+    /// Open questions of agents, which outlive a process: who asked, and until when an answer counts. Those of a tool call end
+    /// with it.
     pub(super) fn questions(&self) -> Vec<(CallId, AgentId, Time)> {
         let kept = self.kept();
         let Some(Fold { world, .. }) = &kept.tree else { return Vec::new() };
         let is_open = |id: CallId| {
-            world.calls().all().any(|(call, open)| call == id && matches!(open.work, Work::Question(_)))
+            let is_of_agent =
+                |work: &Work| matches!(work, Work::Question(question) if question.call.is_none());
+            world.calls().all().any(|(call, open)| call == id && is_of_agent(&open.work))
         };
         let asked = kept.events.iter().filter_map(|event| {
             let Event::QuestionAsked { call, agent, alarm, .. } = event else { return None };
