@@ -170,6 +170,12 @@ fn answer(
         }
         _ => {}
     }
+    // As the servers of the official SDKs do, also for what has no answer.
+    let accepts = request.headers.get("accept").cloned().unwrap_or_default();
+    let takes_both = ["application/json", "text/event-stream"].iter().all(|kind| accepts.contains(kind));
+    if request.method == "POST" && !takes_both {
+        return send(to, 406, &[], "");
+    }
     let body = &request.body;
     let (id, method) = (&body["id"], body["method"].as_str().unwrap_or_default());
     let is_newest = shared.mood == "newest";

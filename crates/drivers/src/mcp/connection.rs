@@ -342,6 +342,7 @@ impl StartFault {
     }
 
     async fn during_handshake(error: &ClientInitializeError, process: Option<&Process>) -> Self {
+        tracing::debug!("the handshake failed: {error}");
         match error {
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => {
                 Box::pin(Self::during_handshake(fallback, process)).await

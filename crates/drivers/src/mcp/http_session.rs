@@ -212,7 +212,9 @@ impl HttpSession {
     pub(super) async fn tell(self: &Arc<Self>, message: &Value) -> io::Result<()> {
         let body = serde_json::to_vec(message)?;
         let version = self.agreed().version.clone();
-        let sent = self.request(Method::POST, version).header(CONTENT_TYPE, JSON).body(body).send();
+        let request = self.request(Method::POST, version).header(CONTENT_TYPE, JSON);
+        // Servers refuse what does not take both, though nothing comes back here.
+        let sent = request.header(ACCEPT, format!("{JSON}, {STREAM}")).body(body).send();
         let sent = timeout(TELL_TIMEOUT, sent).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
         let response = sent.map_err(|error| io::Error::other(innermost(&error.without_url())))?;
         if !response.status().is_success() {

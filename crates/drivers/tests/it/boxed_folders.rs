@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 
 use serde_json::json;
 use spinney_drivers::commands::{BoxPermissions, Commands};
@@ -266,6 +266,18 @@ async fn g25_a_folder_that_was_closed_is_not_skipped() {
     assert_eq!(refused.exit, Some(CommandExit::NotStarted), "{}", refused.text);
 }
 
+/// Waits until what changes now has another time than what changed before: the clock of files is coarse.
+fn until_next_moment(machine: &Machine) {
+    let file = machine.path("moment");
+    let now = || {
+        fs::write(&file, "x").unwrap();
+        let found = fs::metadata(&file).unwrap();
+        (found.ctime(), found.ctime_nsec())
+    };
+    let first = now();
+    while now() == first {}
+}
+
 /// A repository or settings that a command makes below the folders in which it cannot, or changes deeper than its box looks,
 /// are named in its answer. What the user had before, what the box kept, and plain files are not.
 #[tokio::test]
@@ -295,6 +307,7 @@ async fn what_programs_of_the_user_obey_is_named_when_a_command_makes_it() {
         ("mkdir -p new/.husky; chmod 000 new/.husky", "/m/repo/new/.husky"),
         ("sleep 86400 & touch src/.exrc; exit 3", "/m/repo/src/.exrc"),
     ] {
+        until_next_moment(&machine);
         let answer = said(run(&machine, &commands, machine.rights(), &in_repo(line)).await);
         let first = answer.lines().next().unwrap();
         let named =

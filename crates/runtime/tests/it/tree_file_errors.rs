@@ -87,7 +87,7 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
 fn a_key_of_a_later_release_is_unknown_today() {
     insta::assert_snapshot!(edited("entry: lead", "schedule: {}"), @"tree.yaml:18:1: unknown key `schedule`: known keys: name, goal, budget, limits, models, agents, entry, pipeline, box, read, write, durability, unpriced, thread, tags, shared, …");
     insta::assert_snapshot!(edited("script: fast", "batch: fast"), @"tree.yaml:8:5: unknown key `batch`: known keys: provider, model, base_url, key_env, params, script, max_output, context, attempts_lost_max, cache_wait, price, rate, fallback");
-    insta::assert_snapshot!(edited("prompt: You lead.", "schedule: { at: 1m }"), @"tree.yaml:13:5: unknown key `schedule`: known keys: model, prompt, tools, subagents, subagent_models, approvals, limits, budget, rate, recursive, share, output_schema, window, box, read, write, …");
+    insta::assert_snapshot!(edited("prompt: You lead.", "schedule: { at: 1m }"), @"tree.yaml:13:5: unknown key `schedule`: known keys: model, program, prompt, tools, subagents, subagent_models, approvals, limits, budget, rate, recursive, share, output_schema, window, box, read, …");
 }
 
 #[test]

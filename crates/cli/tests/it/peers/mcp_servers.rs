@@ -56,9 +56,17 @@ impl Server {
 
     fn python(module: &str, args: &[&str], more: &str) -> Self {
         let python = packages().join("python/bin/python").display().to_string();
-        let words = [python, "-m".to_owned(), module.to_owned()];
+        let words = [python.clone(), "-m".to_owned(), module.to_owned()];
         let words: Vec<String> = words.into_iter().chain(args.iter().map(|arg| (*arg).to_owned())).collect();
-        Self::program(&words, more)
+        let mut server = Self::program(&words, more);
+        // The interpreter of a virtual environment may be elsewhere, and then has to be granted.
+        let base = Command::new(&python).args(["-c", "import sys; print(sys.base_prefix)"]).output().unwrap();
+        let base = String::from_utf8(base.stdout).unwrap().trim().to_owned();
+        if !base.starts_with("/usr") {
+            server.keys = server.keys.replacen("read: [", &format!("read: [{base}, "), 1);
+            server.options.extend(["--read".to_owned(), base]);
+        }
+        server
     }
 
     fn with_options(mut self, options: &[&str]) -> Self {
@@ -140,12 +148,13 @@ fn everything_is_listed_called_refused_and_timed_out() {
     assert!(late.code == Some(1) && late.out.contains("timed out after 2 s"), "{}", said(&late));
 }
 
-/// A server whose process is killed during a call costs that call, and the tree continues.
+/// A server whose process is killed during a call is started again, and the call is made once more: its tool says that this
+/// changes nothing.
 #[test]
-fn everything_is_killed_during_a_call() {
+fn everything_is_killed_during_a_call_and_called_again() {
     let stage = TestFolder::new();
     let server = Server::node("server-everything", &["stdio"], ", timeout: 100s");
-    let slow = ("peer__trigger-long-running-operation", json!({ "duration": 60, "steps": 2 }));
+    let slow = ("peer__trigger-long-running-operation", json!({ "duration": 4, "steps": 2 }));
     let file = server.file(&stage, &[slow, ("peer__echo", json!({ "message": "still" }))]);
     let mut playing = stage.play(&server.args(&["run", &file, "--json"]));
     playing.until("\"call_started\"");
@@ -155,7 +164,7 @@ fn everything_is_killed_during_a_call() {
     }
     let ended = playing.end();
     assert_eq!((ended.code, &ended.result()["output"]), (Some(0), &json!("Echo: still")), "{}", said(&ended));
-    assert!(ended.out.contains("lost: server `peer` ended during this call"), "{}", ended.out);
+    assert!(ended.out.contains("Long running operation completed"), "{}", ended.out);
 }
 
 /// Kills the processes below this one whose command line has this word.
@@ -323,8 +332,7 @@ fn git_reads_a_repository_that_it_was_granted() {
     let installed = packages().display().to_string();
     let mut server =
         Server::python("mcp_server_git", &["--repository", &folder], "").with_options(&["--read", &folder]);
-    server.keys =
-        server.keys.replace(&format!("read: [{installed}]"), &format!("read: [{installed}, {folder}]"));
+    server.keys = server.keys.replace(&format!("{installed}]"), &format!("{installed}, {folder}]"));
     let log = server.tried(&stage, "peer__git_log", &json!({ "repo_path": folder }), &[]);
     assert!(log.code == Some(0) && log.out.contains("The first note"), "{}", said(&log));
     let other = server.tried(&stage, "peer__git_log", &json!({ "repo_path": "/" }), &[]);
