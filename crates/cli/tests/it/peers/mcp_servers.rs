@@ -339,19 +339,23 @@ fn git_reads_a_repository_that_it_was_granted() {
     assert_eq!(other.code, Some(1), "{}", said(&other));
 }
 
-/// The server of pages reaches the hosts that it was granted, through the proxy of its box, and no others.
+/// The server of pages reaches the hosts that it was granted, through the proxy of its box, and no others. To make text of a
+/// page, it would write beside its own files.
 #[test]
 fn fetch_reaches_the_hosts_that_it_was_granted() {
     let stage = TestFolder::new();
     let (page, other) = (HttpToolServer::start("page"), HttpToolServer::start("page"));
     let host = format!("127.0.0.1:{}", page.port());
-    let mut server =
-        Server::python("mcp_server_fetch", &["--ignore-robots-txt"], &format!(", network: ['{host}']"))
-            .with_options(&["--allow-host", &host]);
+    let mut server = Server::python(
+        "mcp_server_fetch",
+        &["--ignore-robots-txt", "--allow-private-ips"],
+        &format!(", network: ['{host}']"),
+    )
+    .with_options(&["--allow-host", &host]);
     server.role = format!(", network: ['{host}']");
-    let fetched = server.tried(&stage, "peer__fetch", &json!({ "url": page.url() }), &[]);
+    let fetched = server.tried(&stage, "peer__fetch", &json!({ "url": page.url(), "raw": true }), &[]);
     assert!(fetched.code == Some(0) && fetched.out.contains("Welcome"), "{}", said(&fetched));
-    let refused = server.tried(&stage, "peer__fetch", &json!({ "url": other.url() }), &[]);
+    let refused = server.tried(&stage, "peer__fetch", &json!({ "url": other.url(), "raw": true }), &[]);
     assert!(refused.code == Some(1) && !refused.out.contains("Welcome"), "{}", said(&refused));
     assert!(other.seen().is_empty());
 }

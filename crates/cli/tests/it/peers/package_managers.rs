@@ -138,7 +138,7 @@ fn x6_pip_npm_and_git_work_through_a_granted_host() {
         &format!("localhost:{}", mirror.port),
     ]);
     command.args(["--read", &installed.display().to_string(), "--read", &base, "--", "sh", "-c", &script]);
-    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).envs(stage.user_folders());
+    command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").envs(stage.user_folders());
     command.env("ANTHROPIC_API_KEY", "sk-of-nobody").env("HOME", stage.folder().join("home"));
     command.current_dir(&project).stdin(Stdio::null());
     let Ended { code, out, err } = Ended::from(command.output().unwrap());
