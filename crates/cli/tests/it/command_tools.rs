@@ -6,15 +6,15 @@ use serde_json::json;
 
 use crate::test_folder::TestFolder;
 
-const SCRIPT: &str = r#"import json, sys
-call = json.load(sys.stdin)
-print(sys.argv[1:], call["text"].upper())
+/// Shows its arguments, and whether it can read the call.
+const SCRIPT: &str = r#"printf '<%s>' "$@"
+grep -q '"text":' && echo ' read'
 "#;
 
 /// A tree whose lead calls `shout` with these arguments and says what came of it.
 fn tree(stage: &TestFolder, args: &str) -> String {
     fs::create_dir_all(stage.folder().join("scripts")).unwrap();
-    stage.file("scripts/shout.py", SCRIPT);
+    stage.file("scripts/shout.sh", SCRIPT);
     let rules = format!(
         "rules:\n  - {{ when: {{ turn: 1 }}, call: [{{ tool: shout, args: {args} }}] }}\n  - {{ say: '{{{{ last }}}}' }}\n"
     );
@@ -33,7 +33,7 @@ tools:
       properties: { text: { type: string, maxLength: 20 }, times: { type: integer } }
       required: [text]
       additionalProperties: false
-    command: [python3, ./scripts/shout.py, \"--times={{ times }}\", \"{{ text }}\"]
+    command: [sh, ./scripts/shout.sh, \"--times={{ times }}\", \"{{ text }}\"]
 agents:
   lead: { model: fast, tools: [shout] }
 ";
@@ -47,16 +47,16 @@ fn run(stage: &TestFolder, args: &str) -> serde_json::Value {
     ended.result()["output"].clone()
 }
 
-/// L38 (as a command tool): a script in Python is a tool of a tree.
+/// A script is a tool of a tree, and no shell reads what it is called with. One in Python is among the tests with peers.
 #[test]
-fn l38_a_script_in_python_is_a_tool() {
+fn a_script_is_a_tool_and_no_shell_reads_its_arguments() {
     let stage = TestFolder::new();
     let said = run(&stage, "{ text: \"so; echo $HOME `id`\", times: 2 }");
-    let expected = "exit code 0\n[stdout]\n['--times=2', 'so; echo $HOME `id`'] SO; ECHO $HOME `ID`";
+    let expected = "exit code 0\n[stdout]\n<--times=2><so; echo $HOME `id`> read";
     assert_eq!(said, json!(expected));
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
     // Without a value, its word is left out.
-    assert_eq!(run(&stage, "{ text: so }"), json!("exit code 0\n[stdout]\n['so'] SO"));
+    assert_eq!(run(&stage, "{ text: so }"), json!("exit code 0\n[stdout]\n<so> read"));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn tools_of_a_tree_survive_its_process_and_its_file() {
     assert_eq!(answered.code, Some(0), "{}", answered.err);
     let resumed = stage.spinney(&["resume", "last", "--json", "--read", scripts.to_str().unwrap()]);
     assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
-    assert_eq!(resumed.result()["output"], json!("exit code 0\n[stdout]\n['late'] LATE"));
+    assert_eq!(resumed.result()["output"], json!("exit code 0\n[stdout]\n<late> read"));
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn what_is_wrong_with_a_tool_is_said_at_its_place() {
     let path = tree(&stage, "{ text: so }");
     let text = fs::read_to_string(&path).unwrap();
     for (from, to, said) in [
-        ("./scripts/shout.py", "./scripts/none.py", "cannot find"),
+        ("./scripts/shout.sh", "./scripts/none.py", "cannot find"),
         ("{{ text }}", "{{ txt }}", "`txt` is not among the `args`"),
-        ("[python3,", "[\"{{ text }}\",", "the program itself cannot be an argument of the call"),
+        ("[sh,", "[\"{{ text }}\",", "the program itself cannot be an argument of the call"),
         ("      type: object\n", "      type: array\n", "the arguments of a call are an object"),
         ("  shout:\n", "  read_file:\n", "there is a tool `read_file` already"),
         ("read: [scripts]\n", "", "commands of `lead` cannot read"),

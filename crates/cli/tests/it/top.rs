@@ -108,19 +108,20 @@ fn keys_of_top_choose_a_tree_follow_it_and_cancel_it() {
     insta::assert_snapshot!("chosen", steady(&shown));
     top.send("c");
     let asked = format!("cancel {oldest} test, with all its agents? [y/N]");
-    top.until(&asked);
+    top.until_visible(&asked);
     // Enter is not a yes.
     top.send("\r");
-    top.until("q quit");
+    top.until_hidden(&asked);
+    top.until_keys();
     top.send("c");
-    top.until(&asked);
+    top.until_visible(&asked);
     top.send("y");
     top.until(&format!("cancelled {oldest}"));
     let shown = top.until("1 tree that has not ended, 1 running; 1 ended");
     assert!(shown.contains(&format!("▸  {oldest}  cancelled")), "{shown}");
     // What is refused is told, and nothing else happens.
     top.send("c");
-    top.until(&asked);
+    top.until_visible(&asked);
     top.send("y");
     top.until("the tree has ended");
     top.send("\u{1b}OA");
