@@ -94,15 +94,7 @@ impl Shown {
         if !self.has_text {
             return Ok(());
         }
-        self.screen.text(&TextPiece {
-            path: &text.path,
-            call: text.call,
-            attempt: text.attempt,
-            kind: text.kind(),
-            offset: text.offset,
-            text: &text.text,
-            after: text.after,
-        })
+        self.screen.text(&text.as_piece())
     }
 
     pub(crate) fn event(&mut self, traced: &TracedEvent) -> Result<(), Unwritten> {

@@ -33,7 +33,7 @@ pub(crate) struct Run {
     pub(crate) plain: bool,
     #[command(flatten)]
     pub(crate) told: NotifyOption,
-    /// Run it in a process of its own, print the tree's id when it has started, and leave; it stays while it waits for you
+    /// Run it in a separate process, print the tree's id when it has started, and leave; it stays while it waits for you
     #[arg(long, conflicts_with_all = ["json", "plain", "explain"])]
     pub(crate) detach: bool,
     /// The process that runs it then

@@ -44,7 +44,7 @@ pub(super) async fn start_apart(home: &Path) -> Result<Exit> {
     };
     out::line(&tree.to_string())?;
     let attach = about(home, "attach", tree, &[]);
-    out::note(&format!("it runs in a process of its own; follow it with: {attach}"));
+    out::note(&format!("it runs in a separate process; follow it with: {attach}"));
     Ok(Exit::Completed)
 }
 

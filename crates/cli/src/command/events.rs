@@ -10,7 +10,7 @@ use spinney_host::control::StreamedTexts;
 use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_kernel::primitives::Seq;
 use spinney_store::SqliteJournal;
-use spinney_view::events::{EventFilter, EventFilterError, TextPiece};
+use spinney_view::events::{EventFilter, EventFilterError};
 use tokio::time::interval;
 
 use crate::args;
@@ -69,15 +69,7 @@ async fn follow(
             _ = still_runs.tick(), if has_text => texts.subscribe(place.home, place.tree).await,
         }
         while let Some(text) = texts.due(seen) {
-            screen.text(&TextPiece {
-                path: &text.path,
-                call: text.call,
-                attempt: text.attempt,
-                kind: text.kind(),
-                offset: text.offset,
-                text: &text.text,
-                after: text.after,
-            })?;
+            screen.text(&text.as_piece())?;
         }
     }
 }

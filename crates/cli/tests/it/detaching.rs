@@ -1,4 +1,4 @@
-//! `run --detach`: a process of its own runs the tree, and stays while it waits. Text pieces in JSON, from there as well.
+//! `run --detach`: a separate process runs the tree, and stays while it waits. Text pieces in JSON, from there as well.
 
 use serde_json::{Value, json};
 

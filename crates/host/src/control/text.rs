@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use spinney::bus::Delta;
 use spinney_kernel::port::model::DeltaKind;
 use spinney_kernel::primitives::{AgentId, CallId, Seq, TreeId};
+use spinney_view::events::TextPiece;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -78,6 +79,20 @@ impl StreamedText {
             (rest, offset) = (after, offset + text.len());
             piece
         })
+    }
+
+    /// As it is shown.
+    #[must_use]
+    pub fn as_piece(&self) -> TextPiece<'_> {
+        TextPiece {
+            path: &self.path,
+            call: self.call,
+            attempt: self.attempt,
+            kind: self.kind(),
+            offset: self.offset,
+            text: &self.text,
+            after: self.after,
+        }
     }
 
     /// Whether it is an answer, reasoning or the output of a tool.

@@ -84,8 +84,8 @@ const SERVER: Keys = &[
         "network",
         "Hosts that it may connect to; none by default. Agents that use it need them in their own network.",
     ),
-    ("read", "Folders of yours that it may read. Agents that use it need them, too."),
-    ("write", "Folders of yours that it may read and write. Agents that use it need them, too."),
+    ("read", "Folders of yours that it may read. Agents that use it also need them."),
+    ("write", "Folders of yours that it may read and write. Agents that use it also need them."),
 ];
 
 const SERVER_AUTH: Keys = &[
