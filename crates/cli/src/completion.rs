@@ -19,6 +19,7 @@ use spinney_host::tree_list::newest_unchanged;
 use spinney_host::user::settings;
 use spinney_journal::{CatalogKind, Journal};
 use spinney_kernel::primitives::{OWN_TOPICS, TreeId};
+use spinney_terminal::out::inert;
 use spinney_view::agents;
 use spinney_view::questions::open as open_questions;
 use spinney_view::wording::short_id;
@@ -26,7 +27,6 @@ use tokio::runtime::Builder;
 
 use crate::args::Args;
 use crate::hint;
-use crate::terminal::out::inert;
 
 /// Set by the script of a shell: which shell asks.
 const VARIABLE: &str = "SPINNEY_COMPLETE";

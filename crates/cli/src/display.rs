@@ -5,14 +5,14 @@ use std::path::Path;
 use spinney::bus::{TracedEvent, WatchItem};
 use spinney_host::control::StreamedText;
 use spinney_kernel::primitives::{Seq, TreeId};
+use spinney_terminal::Terminal;
+use spinney_terminal::mode::EchoOff;
+use spinney_terminal::out::Unwritten;
 use spinney_view::events::TextPiece;
 
 use crate::events::screen::{Screen, Style};
 use crate::live::LiveScreen;
 use crate::log;
-use crate::terminal::Terminal;
-use crate::terminal::mode::EchoOff;
-use crate::terminal::out::Unwritten;
 
 /// Where a tree is shown, and how.
 #[derive(Clone, Copy)]

@@ -11,8 +11,7 @@ use spinney_host::trust::TrustError;
 use spinney_journal::JournalFault;
 use spinney_server::exec::RunExit;
 use spinney_store::OpenHomeError;
-
-use crate::terminal::out::Unwritten;
+use spinney_terminal::out::Unwritten;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -173,6 +172,6 @@ impl From<Exit> for ExitCode {
 /// Ends the process immediately. The journal survives that like any other crash.
 #[expect(clippy::disallowed_methods, clippy::exit, reason = "this file is the home of ending the process")]
 pub(crate) fn at_once() -> ! {
-    crate::terminal::mode::restore_at_once();
+    spinney_terminal::mode::restore_at_once();
     std::process::exit(i32::from(Exit::Interrupted.code()))
 }

@@ -2,10 +2,9 @@
 
 use anyhow::Result;
 use spinney_host::explain::Explanation;
-
-use crate::terminal::paint::Row;
-use crate::terminal::table::{Column, Table};
-use crate::terminal::{Terminal, out};
+use spinney_terminal::paint::Row;
+use spinney_terminal::table::{Column, Table};
+use spinney_terminal::{Terminal, out};
 
 /// What is shown for a value that is not set.
 pub(crate) const NOTHING: &str = "–";

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 
 use crate::exit;
 use crate::hint::about;
-use crate::terminal::{out, reader};
+use spinney_terminal::{out, reader};
 
 /// How long a line on standard error may take when the process is about to end.
 const LAST_LINE_MAX: Duration = Duration::from_millis(200);

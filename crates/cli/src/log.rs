@@ -6,12 +6,11 @@
 use std::fmt::{self, Write as _};
 
 use spinney::clock::{Clock, SystemClock};
+use spinney_terminal::out;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
-
-use crate::terminal::out;
 
 pub(crate) const VARIABLE: &str = "SPINNEY_LOG";
 

@@ -19,7 +19,7 @@ mod permission;
 mod prompts;
 mod question_lines;
 mod result;
-mod terminal;
+mod state_ink;
 
 use std::pin::Pin;
 use std::process::ExitCode;
@@ -29,11 +29,11 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 use spinney::tree::is_checking_events;
 use spinney_drivers::sandbox::guard_a_box;
+use spinney_terminal::out;
 
 use crate::args::Args;
 use crate::exit::Exit;
 use crate::huge_pages::HugePagesOff;
-use crate::terminal::out;
 
 /// Threads often free what another allocated, which this allocator handles well:
 /// `docs/decisions/0007-dependencies.md`.

@@ -10,11 +10,11 @@ use spinney_host::trust::egress::{Egress, EgressQuestion};
 use spinney_host::trust::foreign_home::HomeQuestion;
 use spinney_host::trust::tree_marks::TreeMark;
 use spinney_host::user::box_allowance::BoxAllowance;
+use spinney_terminal::out;
+use spinney_terminal::question::{self, YesOrNo};
 
 use crate::args::HomeTrust;
 use crate::hint;
-use crate::terminal::out;
-use crate::terminal::question::{self, Reply};
 
 /// Shows what a home would do, and asks. Returns what is recorded of its tree.
 pub(crate) fn trust_home(question: HomeQuestion, trust: HomeTrust) -> Result<Option<TreeMark>> {
@@ -30,9 +30,9 @@ pub(crate) fn trust_home(question: HomeQuestion, trust: HomeTrust) -> Result<Opt
         );
     }
     match question::ask(&format!("{question}\nDo you trust it?")) {
-        Reply::Yes => Ok(question.accept()?),
-        Reply::No => bail!("nothing was started: you said no"),
-        Reply::Nobody => {
+        YesOrNo::Yes => Ok(question.accept()?),
+        YesOrNo::No => bail!("nothing was started: you said no"),
+        YesOrNo::NotAsked => {
             let look = hint::command(home, &["ps"]);
             bail!("{question}\nLook at it with `{look}`, and add --trust-home if you trust it")
         }
@@ -47,11 +47,11 @@ pub(crate) fn ask_egress<'e>(
 ) -> Result<Option<EgressQuestion<'e>>> {
     let Some(question) = EgressQuestion::about(text, all, allowed)? else { return Ok(None) };
     match question::ask(&format!("{question}\nAllow this for this file?")) {
-        Reply::Yes => {
+        YesOrNo::Yes => {
             question.accept();
             Ok(None)
         }
-        Reply::No | Reply::Nobody => Ok(Some(question)),
+        YesOrNo::No | YesOrNo::NotAsked => Ok(Some(question)),
     }
 }
 
@@ -70,11 +70,11 @@ pub(crate) fn agree_to_egress(text: &Text, all: &[Egress], allowed: &AllowedHost
 pub(crate) fn agree_to_boxes(text: &Text, needs: &BoxNeeds, allowed: &AllowedBoxes) -> Result<()> {
     let Some(question) = BoxQuestion::about(text, needs, allowed)? else { return Ok(()) };
     match question::ask(&format!("{question}\nAllow this for this file?")) {
-        Reply::Yes => {
+        YesOrNo::Yes => {
             question.accept();
             Ok(())
         }
-        Reply::No | Reply::Nobody => {
+        YesOrNo::No | YesOrNo::NotAsked => {
             let options: Vec<String> = question.refused().map(box_option).collect();
             bail!("{question}\nNothing was started. If you trust this file, add {}", options.join(" "))
         }

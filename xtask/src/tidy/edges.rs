@@ -22,9 +22,10 @@ const TESTKIT: &str = "spinney-testkit";
 const SERVER: &str = "spinney-server";
 const VIEW: &str = "spinney-view";
 const HOST: &str = "spinney-host";
+const TERMINAL: &str = "spinney-terminal";
 
 /// From the bottom layer to the top.
-const PACKAGES: [Package; 12] = [
+const PACKAGES: [Package; 13] = [
     Package { folder: "crates/kernel", name: KERNEL, may_use: &[], may_offer: &[] },
     Package { folder: "crates/journal", name: JOURNAL, may_use: &[KERNEL], may_offer: &[] },
     Package { folder: "crates/runtime", name: RUNTIME, may_use: &[KERNEL, JOURNAL], may_offer: &[STORE] },
@@ -49,10 +50,11 @@ const PACKAGES: [Package; 12] = [
         may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, VIEW, HOST],
         may_offer: &[],
     },
+    Package { folder: "crates/terminal", name: TERMINAL, may_use: &[KERNEL, VIEW], may_offer: &[] },
     Package {
         folder: "crates/cli",
         name: "spinney-cli",
-        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, VIEW, HOST, SERVER],
+        may_use: &[KERNEL, JOURNAL, RUNTIME, STORE, DRIVERS, VIEW, HOST, SERVER, TERMINAL],
         may_offer: &[],
     },
     Package {

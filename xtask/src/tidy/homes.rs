@@ -34,7 +34,7 @@ const TABOOS: [Taboo; 15] = [
         within: EVERYWHERE,
         homes: &[
             Home::Path("crates/cli/src/huge_pages.rs"),
-            Home::Path("crates/cli/src/terminal/"),
+            Home::Path("crates/terminal/"),
             Home::Path("crates/drivers/"),
             Home::Path("crates/host/src/system/"),
             Home::Path("crates/server/src/exec/open_files.rs"),
@@ -44,7 +44,7 @@ const TABOOS: [Taboo; 15] = [
             Home::Tests,
             Home::Benches,
         ],
-        remedy: "ask `system` of the host or the store, the drivers, or the terminal of the command line",
+        remedy: "ask `system` of the host or the store, the drivers, or the terminal",
     },
     Taboo {
         marks: &["spinney_journal::Blocking", ".blocking"],
@@ -87,6 +87,8 @@ const TABOOS: [Taboo; 15] = [
             Home::Path("crates/cli/"),
             Home::Path("crates/host/"),
             Home::Path("crates/server/"),
+            // The size of a box's terminal follows that of the person's.
+            Home::Path("crates/terminal/src/relay.rs"),
             Home::Path("crates/store/src/sqlite/poll.rs"),
             Home::Path("crates/store/src/sqlite/readers.rs"),
             Home::Path("crates/store/src/sqlite/writer.rs"),
@@ -124,6 +126,8 @@ const TABOOS: [Taboo; 15] = [
         homes: &[
             Home::Path("crates/cli/"),
             Home::Path("crates/host/"),
+            // What people set for the terminals of all programs.
+            Home::Path("crates/terminal/src/lib.rs"),
             Home::Path("crates/testkit/src/bin/"),
             Home::Path("crates/store/tests/it/process.rs"),
             Home::Path("crates/drivers/attempts/"),

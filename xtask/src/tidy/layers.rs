@@ -17,7 +17,7 @@ struct Table {
     rows: &'static [&'static [&'static str]],
 }
 
-const TABLES: [Table; 6] = [
+const TABLES: [Table; 7] = [
     Table {
         folder: "crates/kernel/src/",
         module: &[],
@@ -137,10 +137,21 @@ const TABLES: [Table; 6] = [
         ],
     },
     Table {
+        folder: "crates/terminal/src/",
+        module: &[],
+        rows: &[
+            &["inert", "mode", "money", "reader", "unwritten"],
+            &["key_reader", "paint", "relay"],
+            &["keyboard", "keys", "reflow", "region"],
+            &["out"],
+            &["question", "table"],
+        ],
+    },
+    Table {
         folder: "crates/cli/src/",
         module: &[],
         rows: &[
-            &["caller_trace", "hint", "huge_pages", "terminal"],
+            &["caller_trace", "hint", "huge_pages", "state_ink"],
             &["args", "error_text", "events", "exit", "log", "notify", "question_lines"],
             &["completion", "explain", "interrupt", "permission", "result"],
             &["live"],

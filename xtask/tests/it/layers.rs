@@ -77,7 +77,7 @@ fn a_folder_of_a_crate_may_have_a_table_of_its_own() {
 #[test]
 fn the_command_line_and_the_host_have_tables() {
     for (path, text) in [
-        ("crates/cli/src/terminal/out.rs", "use crate::args::Args;"),
+        ("crates/terminal/src/mode.rs", "use crate::out::complain;"),
         ("crates/cli/src/result/mod.rs", "use crate::follow::Follow;"),
         ("crates/host/src/user/variables.rs", "use crate::home::side_journals;"),
         ("crates/host/src/home/open.rs", "use crate::trust::tree_marks;"),

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args as Group, Parser, Subcommand};
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 
 use spinney_kernel::primitives::TreeId;
 
@@ -38,13 +38,32 @@ pub(crate) use self::steering::{
 };
 pub(crate) use self::transfer::{Export, Import};
 use crate::hint;
-use crate::terminal::ColorChoice;
 use spinney_host::defaults::OptionSource;
 use spinney_host::home::ids::LAST;
 use spinney_host::home::inside;
+use spinney_terminal::Colours;
 
 /// The heading of the options that every command has.
 const GLOBAL: &str = "Global options";
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+impl From<ColorChoice> for Colours {
+    fn from(choice: ColorChoice) -> Self {
+        match choice {
+            ColorChoice::Auto => Self::Auto,
+            ColorChoice::Always => Self::Always,
+            ColorChoice::Never => Self::Never,
+        }
+    }
+}
 
 /// Runs trees of AI agents under budgets that hold.
 #[derive(Debug, Parser)]

@@ -11,6 +11,7 @@ use spinney_host::control::steering::may_run;
 use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_journal::{Head, Journal};
 use spinney_kernel::primitives::Seq;
+use spinney_terminal::{Terminal, out, reader};
 use spinney_view::costs::Costs;
 use spinney_view::wording::short_id;
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,7 +25,6 @@ use crate::follow::TailView;
 use crate::hint::next_step;
 use crate::live::write_summary;
 use crate::result::Outcome;
-use crate::terminal::{Terminal, out, reader};
 
 /// How often to ask whether the tree is still run.
 const STILL_RUNS: Duration = Duration::from_secs(1);

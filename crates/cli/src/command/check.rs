@@ -11,13 +11,13 @@ use spinney_host::defaults::Sourced;
 use spinney_host::prepared::PrepareError;
 use spinney_host::project::new_files::schema_text;
 use spinney_kernel::primitives::Time;
+use spinney_terminal::{Terminal, out};
 
 use super::run::start_request;
 use crate::args;
 use crate::error_text::{in_words_of, of_input};
 use crate::exit::Exit;
 use crate::permission::box_option;
-use crate::terminal::{Terminal, out};
 
 const WORDS: CheckWords = CheckWords {
     no_goal: "`goal` is missing, so `run` needs --goal",

@@ -12,6 +12,9 @@ use spinney_journal::{CheckpointFacts, ListedCheckpoint};
 use spinney_kernel::budget::{Ceilings, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::rules::request::{Rollback, RollbackReply};
+use spinney_terminal::paint::Row;
+use spinney_terminal::table::{Column, Table};
+use spinney_terminal::{Terminal, out};
 use spinney_view::checkpoints::checkpoint_json;
 use spinney_view::wording::{ago, counted, short_id};
 
@@ -20,9 +23,6 @@ use crate::args;
 use crate::error_text::{of_address, of_checkpoint, of_checkpoint_name};
 use crate::exit::Exit;
 use crate::hint::{about, command};
-use crate::terminal::paint::Row;
-use crate::terminal::table::{Column, Table};
-use crate::terminal::{Terminal, out};
 
 pub(super) async fn checkpoint(home: &Path, args: args::Checkpoint, terminal: Terminal) -> Result<Exit> {
     match args {

@@ -1,9 +1,9 @@
 //! `spinney completions`: a script for a shell that completes our commands, and what they name.
 
 use anyhow::Result;
+use spinney_terminal::out;
 
 use crate::exit::Exit;
-use crate::terminal::out;
 use crate::{args, completion};
 
 pub(super) fn completions(args: &args::Completions) -> Result<Exit> {

@@ -9,14 +9,14 @@ use spinney_host::home::inside::is_inside_any;
 use spinney_host::user::configuration::{self, Configuration};
 use spinney_host::user::draft::Saved;
 use spinney_host::user::settings::Setting;
+use spinney_terminal::paint::Row;
+use spinney_terminal::table::{Column, Table};
+use spinney_terminal::{Terminal, out};
 
 use crate::args::{self, ConfigCommand, ConfigGet, ConfigKey, ConfigValues};
 use crate::exit::Exit;
 use crate::explain::NOTHING;
 use crate::hint;
-use crate::terminal::paint::Row;
-use crate::terminal::table::{Column, Table};
-use crate::terminal::{Terminal, out};
 
 pub(super) fn config(args: &args::Config, terminal: Terminal) -> Result<Exit> {
     let changes = !matches!(args.command, None | Some(ConfigCommand::Get(_) | ConfigCommand::Path));

@@ -7,6 +7,10 @@ use spinney_host::home::ids::NamedTree;
 use spinney_host::home_costs::{HomeSpending, home_costs};
 use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::primitives::grouped;
+use spinney_terminal::money::MoneyColumn;
+use spinney_terminal::paint::{Ink, Row, wrapped};
+use spinney_terminal::table::{Column, Table};
+use spinney_terminal::{Terminal, out};
 use spinney_view::costs::home::{HomeCosts, HomeCostsBy};
 use spinney_view::costs::{Costs, CostsBy, Sums};
 use spinney_view::wording::{counted, short_id};
@@ -15,10 +19,6 @@ use crate::args;
 use crate::args::CostsOf;
 use crate::error_text::in_words_of;
 use crate::exit::Exit;
-use crate::terminal::money::MoneyColumn;
-use crate::terminal::paint::{Ink, Row, wrapped};
-use crate::terminal::table::{Column, Table};
-use crate::terminal::{Terminal, out};
 
 pub(super) async fn costs(home: &Path, args: &args::Costs, terminal: Terminal) -> Result<Exit> {
     let by = match args.by.map(CostsOf::from) {

@@ -8,12 +8,12 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail};
 use spinney_host::detached;
 use spinney_kernel::primitives::TreeId;
+use spinney_terminal::out;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::Command;
 
 use crate::exit::Exit;
 use crate::hint::about;
-use crate::terminal::out;
 
 /// The process that runs the tree has this option in place of `--detach`.
 const APART: &str = "--detached";

@@ -12,12 +12,12 @@ use spinney_host::trust::egress::Egress;
 use spinney_host::user::configuration::Configuration;
 use spinney_host::user::variables::Variables;
 use spinney_kernel::primitives::Millis;
+use spinney_terminal::out;
 
 use crate::args;
 use crate::exit::Exit;
 use crate::hint::{YOUR_FILE, accept_loss, command};
 use crate::permission::ask_egress;
-use crate::terminal::out;
 
 /// Longest time that may be given to each model.
 const TIMEOUT_MS_MAX: u64 = 600_000;

@@ -10,13 +10,13 @@ use spinney_host::control::StreamedTexts;
 use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_kernel::primitives::Seq;
 use spinney_store::SqliteJournal;
+use spinney_terminal::{Terminal, reader};
 use spinney_view::events::{EventFilter, EventFilterError};
 use tokio::time::interval;
 
 use crate::args;
 use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
-use crate::terminal::{Terminal, reader};
 
 /// How often to ask whether another process runs the tree, for its text.
 const STILL_RUNS: Duration = Duration::from_millis(500);

@@ -36,6 +36,9 @@ use spinney_server::exec::{
     allow_many_connections, finish, follow_ledger, gateway_settings, home_of_run, on_limit, root, settle,
 };
 use spinney_server::gateway::{Gateway, GatewaySocket};
+use spinney_terminal::out::{self, Unwritten};
+use spinney_terminal::relay::{self, TerminalRelay};
+use spinney_terminal::{Colours, Terminal};
 use spinney_view::RunLedger;
 use spinney_view::costs::Costs;
 use spinney_view::remedy::Remedy;
@@ -56,9 +59,6 @@ use crate::exec::view::{self, ProgramOutput, RunView};
 use crate::exit::Exit;
 use crate::explain;
 use crate::permission::trust_home;
-use crate::terminal::box_terminal::{self, TerminalRelay};
-use crate::terminal::out::{self, Unwritten};
-use crate::terminal::{ColorChoice, Terminal};
 
 /// How long calls may take to end after the program has: the provider's last word says what they cost.
 const LAST_CALLS: Duration = Duration::from_secs(60);
@@ -75,7 +75,7 @@ const NAMED_HOSTS_MAX: usize = 5;
 /// How long a signal of the terminal may take to be seen here after it ended the program.
 const SIGNALS_LATE: Duration = Duration::from_millis(20);
 
-pub(super) async fn exec(home: Sourced<&Path>, args: args::Exec, colour: ColorChoice) -> Result<Exit> {
+pub(super) async fn exec(home: Sourced<&Path>, args: args::Exec, colour: Colours) -> Result<Exit> {
     if args.explain {
         return explain(&home, &args, Terminal::of_output(colour));
     }
@@ -231,7 +231,7 @@ async fn prepared_box(prepared: &PreparedRun, home: &Path) -> Result<Option<Prog
 }
 
 fn to_start(prepared: ProgramBox, gateway: SocketAddr) -> BoxedStart {
-    BoxedStart { prepared, gateway, terminal_size: box_terminal::size() }
+    BoxedStart { prepared, gateway, terminal_size: relay::size() }
 }
 
 /// Stops the tree of a run and reports it, from its journal if that can be trusted.
@@ -362,7 +362,7 @@ async fn play(
     };
     let mut running = running.with_context(|| cannot_start(&start.program))?;
     let mut relay = match running.take_terminal() {
-        Some(terminal) => TerminalRelay::start(terminal).await?,
+        Some(terminal) => terminal.terminal().await?.map(TerminalRelay::start).transpose()?,
         None => None,
     };
     let end = follow(&mut running, tree, gateway, signals).await;

@@ -11,13 +11,13 @@ use spinney_host::tree_list::TreeList;
 use spinney_journal::seal_of;
 use spinney_kernel::primitives::{SealKind, TreeId};
 use spinney_kernel::world::TreeState;
+use spinney_terminal::out;
+use spinney_terminal::question::{self, YesOrNo};
 use spinney_view::wording::{counted, short_id};
 
 use crate::args;
 use crate::exit::Exit;
 use crate::hint::{about, command, next_command, on_another_machine};
-use crate::terminal::out;
-use crate::terminal::question::{self, Reply};
 
 pub(super) async fn export(home: &Path, args: &args::Export) -> Result<Exit> {
     let Some(file) = &args.output else { return back(home, args).await };
@@ -125,9 +125,9 @@ async fn back(home: &Path, args: &args::Export) -> Result<Exit> {
     let what = format!("if tree {} was imported anywhere, it would run and spend twice", short_id(tree));
     if !args.yes {
         match question::ask(&format!("{what}. Take it back?")) {
-            Reply::Yes => {}
-            Reply::No => return Ok(Exit::Usage),
-            Reply::Nobody => {
+            YesOrNo::Yes => {}
+            YesOrNo::No => return Ok(Exit::Usage),
+            YesOrNo::NotAsked => {
                 let yes = about(&home, "export", tree, &["--take-back", "--yes"]);
                 out::complain(&format!("{what}; `{yes}` takes it back anyway"));
                 return Ok(Exit::Usage);

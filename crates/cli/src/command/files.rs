@@ -7,14 +7,14 @@ use anyhow::{Context, Result};
 use spinney_host::home::ids::NamedTree;
 use spinney_host::home::output_files::{FILES_MAX, OutputFile, list, named, open};
 use spinney_kernel::primitives::grouped;
+use spinney_terminal::paint::{Ink, Row};
+use spinney_terminal::table::{Column, Table};
+use spinney_terminal::{Terminal, out};
 use spinney_view::wording::{counted, short_id};
 
 use super::files_diff::files_diff;
 use crate::args::{self, FilesCommand};
 use crate::exit::Exit;
-use crate::terminal::paint::{Ink, Row};
-use crate::terminal::table::{Column, Table};
-use crate::terminal::{Terminal, out};
 
 /// Bytes that are copied at once.
 const CHUNK: usize = 64 * 1024;

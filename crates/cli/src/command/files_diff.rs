@@ -8,13 +8,13 @@ use spinney_drivers::working_copies::{CopyTakeover, LeftNames, UntakenFiles, Wor
 use spinney_host::control::steering::does_run;
 use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_host::home::working_copies::HomeCopies;
+use spinney_terminal::out;
 use spinney_view::branches::AgentBranch;
 use spinney_view::wording::short_id;
 
 use crate::args;
 use crate::exit::Exit;
 use crate::hint::merging;
-use crate::terminal::out;
 
 /// The changes of an agent, as JSON.
 #[derive(Serialize)]

@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow};
 use spinney_host::home::side_journals;
 use spinney_host::transfer::{Arrival, ImportError, ImportedTree, KeptCopy, import as import_trees};
 use spinney_kernel::world::TreeState;
+use spinney_terminal::out;
 use spinney_view::wording::{one_line, short_id};
 
 use super::export::note_needs;
@@ -13,7 +14,6 @@ use super::files_diff::left_words;
 use crate::args;
 use crate::exit::Exit;
 use crate::hint::{about, command, next_step};
-use crate::terminal::out;
 
 /// Prints the id of each tree.
 pub(super) async fn import(home: &Path, args: &args::Import) -> Result<Exit> {

@@ -13,11 +13,11 @@ use spinney_host::project::template::{self, FoundTemplate, TemplateContent};
 use spinney_host::project::{self, ProjectFile, scenario};
 use spinney_host::tree_file::source::plain;
 use spinney_host::{home, shell_word};
+use spinney_terminal::paint::width_of;
+use spinney_terminal::{Terminal, out};
 use spinney_view::wording::counted;
 
 use crate::exit::Exit;
-use crate::terminal::paint::width_of;
-use crate::terminal::{Terminal, out};
 use crate::{args, hint};
 
 pub(super) fn init(home: &Path, args: &args::Init, terminal: Terminal) -> Result<Exit> {

@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
+use spinney_terminal::out;
 
 use crate::args::{self, Args};
 use crate::exit::Exit;
-use crate::terminal::out;
 
 pub(super) fn man(args: &args::Man) -> Result<Exit> {
     let mut whole = Args::command().disable_help_subcommand(true);

@@ -15,13 +15,13 @@ use spinney_kernel::context::Origin;
 use spinney_kernel::port::Rights;
 use spinney_kernel::port::tool::ToolAttempt;
 use spinney_kernel::primitives::{CallId, Millis, Time, ToolName, TreeId};
+use spinney_terminal::out;
 use spinney_view::wording::{counted, one_line};
 
 use super::run::start_request;
 use crate::args::{Mcp, McpTry, ServersOfFile};
 use crate::exit::Exit;
 use crate::permission::agree_to_boxes;
-use crate::terminal::out;
 
 /// A goal for a file that has none: no agent reads it.
 const GOAL: &str = "Look at the servers.";

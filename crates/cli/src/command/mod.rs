@@ -37,13 +37,13 @@ use anyhow::Result;
 use spinney_host::defaults::Sourced;
 use spinney_host::home::{self, side_journals};
 use spinney_store::{Loss, OpenHomeError};
+use spinney_terminal::{Terminal, out};
 
 use crate::args::{Args, Command};
 use crate::events::screen::Style;
 use crate::exec::guard;
 use crate::exit::Exit;
 use crate::result::failed_unseen;
-use crate::terminal::{Terminal, out};
 
 pub(crate) async fn run(args: Args) -> Result<Exit> {
     let source = args.home_source();
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         None => given.clone(),
     };
     let home = home.as_path();
-    let colour = args.color;
+    let colour = args.color.into();
     let terminal = Terminal::of_output(colour);
     if args.accept_loss {
         let style = if args.command.ends_in_a_result() { Style::Json } else { Style::Lines };

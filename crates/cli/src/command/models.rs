@@ -6,13 +6,13 @@ use spinney_drivers::prices::PriceTable;
 use spinney_host::price_list::{self, ListedPrice, PriceListEntry};
 use spinney_kernel::budget::usd;
 use spinney_kernel::primitives::Time;
+use spinney_terminal::paint::Row;
+use spinney_terminal::table::{Column, Table};
+use spinney_terminal::{Terminal, out};
 use spinney_view::wording::counted;
 
 use crate::args;
 use crate::exit::Exit;
-use crate::terminal::paint::Row;
-use crate::terminal::table::{Column, Table};
-use crate::terminal::{Terminal, out};
 
 const UNKNOWN: &str = "–";
 

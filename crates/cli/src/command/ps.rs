@@ -6,6 +6,9 @@ use anyhow::Result;
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::home;
 use spinney_host::tree_list::{ListedState, ListedTree, Listing, TreeList, UnknownRunner};
+use spinney_terminal::paint::{Ink, Row};
+use spinney_terminal::table::{Column, Table};
+use spinney_terminal::{Terminal, out};
 use spinney_view::TreeBeginning;
 use spinney_view::boxes::WeakBox;
 use spinney_view::wording::{ago, short_id};
@@ -14,10 +17,7 @@ use crate::args;
 use crate::error_text::in_words_of;
 use crate::exit::Exit;
 use crate::hint::{YOUR_FILE, command, next_command};
-use crate::terminal::paint::{Ink, Row};
-use crate::terminal::state_ink::state_ink;
-use crate::terminal::table::{Column, Table};
-use crate::terminal::{Terminal, out};
+use crate::state_ink::state_ink;
 
 /// Most interrupted trees whose resume command is printed, newest first.
 const RESUMES_MAX: usize = 8;

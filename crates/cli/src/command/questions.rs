@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use spinney_host::home::ids::NamedTree;
 use spinney_journal::{Journal, JournalFault};
+use spinney_terminal::out;
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::questions::{QuestionView, open as open_questions};
 use spinney_view::wording::short_id;
@@ -13,7 +14,6 @@ use crate::args;
 use crate::exit::Exit;
 use crate::hint::{YOUR_ANSWER, about, next_step};
 use crate::question_lines;
-use crate::terminal::out;
 
 pub(super) async fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
     let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;

@@ -8,13 +8,13 @@ use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_host::verification::{RecordedEnd, UnverifiedTree, verify_stored};
 use spinney_journal::Journal;
 use spinney_kernel::primitives::{Seq, TreeId};
+use spinney_terminal::{Terminal, out};
 use spinney_view::wording::counted;
 
 use crate::args;
 use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
 use crate::result::{Failure, Outcome, failed_unseen, label, whole};
-use crate::terminal::{Terminal, out};
 
 const NOT_COMPARED: &str =
     "not compared: only a hash kept elsewhere (--expect) shows whether events were removed here";

@@ -42,7 +42,7 @@ use crate::hint::{ContinuedBy, about, next_step};
 use crate::interrupt::Interrupts;
 use crate::permission::{agree_to_boxes, agree_to_egress, trust_home};
 use crate::result::{Outcome, failed_unseen};
-use crate::terminal::{Terminal, out};
+use spinney_terminal::{Terminal, out};
 
 /// How often a tree is taken up because the process that ran it for this one ended. One that ends slowly counts again every
 /// few seconds.

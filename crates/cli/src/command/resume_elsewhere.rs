@@ -17,6 +17,7 @@ use spinney_journal::Journal;
 use spinney_kernel::primitives::TreeId;
 use spinney_kernel::world::TreeState;
 use spinney_store::SqliteJournal;
+use spinney_terminal::out;
 use spinney_view::wording::{one_line, short_id};
 use tokio::time::interval;
 
@@ -29,7 +30,6 @@ use crate::follow::{FollowedEnd, TailView};
 use crate::hint::about;
 use crate::interrupt::Interrupts;
 use crate::result::Outcome;
-use crate::terminal::out;
 
 /// How often to look whether the tree needs a person.
 const LOOK: Duration = Duration::from_millis(100);

@@ -11,6 +11,8 @@ use spinney_host::removal::{UnremovedTree, UntakenChanges, remove};
 use spinney_journal::{Head, JournalFault, Shared};
 use spinney_kernel::primitives::TreeId;
 use spinney_kernel::world::TreeState;
+use spinney_terminal::out;
+use spinney_terminal::question::{self, YesOrNo};
 use spinney_view::branches::AgentBranch;
 use spinney_view::wording::short_id;
 
@@ -18,8 +20,6 @@ use super::files_diff::left_words;
 use crate::args;
 use crate::exit::Exit;
 use crate::hint::{about, command, next_command};
-use crate::terminal::out;
-use crate::terminal::question::{self, Reply};
 
 /// Asks for confirmation before an unfinished tree is removed. Without a terminal, says which option confirms.
 async fn confirmed(path: &Path, head: &Head) -> bool {
@@ -31,9 +31,9 @@ async fn confirmed(path: &Path, head: &Head) -> bool {
         _ => format!("tree {id} has not ended ({state}); `{next}` continues it"),
     };
     match question::ask(&format!("{what}. Remove it for good?")) {
-        Reply::Yes => true,
-        Reply::No => false,
-        Reply::Nobody => {
+        YesOrNo::Yes => true,
+        YesOrNo::No => false,
+        YesOrNo::NotAsked => {
             let force = about(path, "rm", head.tree, &["--force"]);
             out::complain(&format!("{what}; `{force}` removes it anyway"));
             false
@@ -45,7 +45,7 @@ async fn confirmed(path: &Path, head: &Head) -> bool {
 fn may_take_from_branches(tree: TreeId, fault: &JournalFault) -> bool {
     let what =
         format!("{fault}. They keep the part that they share and are notified. Remove {}?", short_id(tree));
-    question::ask(&what) == Reply::Yes
+    question::ask(&what) == YesOrNo::Yes
 }
 
 pub(super) async fn rm(path: &Path, args: &args::Rm) -> Result<Exit> {

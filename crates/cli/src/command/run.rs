@@ -20,7 +20,7 @@ use crate::follow::{Follow, follow};
 use crate::interrupt::Interrupts;
 use crate::permission::{agree_to_boxes, agree_to_egress, trust_home};
 use crate::result::failed_unseen;
-use crate::terminal::{Terminal, out};
+use spinney_terminal::{Terminal, out};
 use crate::{args, explain};
 use spinney_host::caller_trace;
 use spinney_host::defaults::Sourced;

@@ -12,6 +12,7 @@ use spinney_host::home::ids::{LAST, NamedTree, find};
 use spinney_journal::Journal;
 use spinney_kernel::context::SharedValues;
 use spinney_kernel::primitives::{TreeId, grouped};
+use spinney_terminal::out;
 use spinney_view::shared::{author, value_json};
 use spinney_view::wording::{LINE_CHARS_MAX, ago, counted, one_line, short_id};
 
@@ -20,7 +21,6 @@ use crate::args;
 use crate::args::SharedWords;
 use crate::error_text::in_words_of;
 use crate::exit::Exit;
-use crate::terminal::out;
 
 pub(super) async fn shared(home: &Path, args: &args::Shared) -> Result<Exit> {
     if let Some(set) = &args.set {

@@ -8,6 +8,9 @@ use spinney_host::home::ids::NamedTree;
 use spinney_host::home::side_journals;
 use spinney_journal::Journal;
 use spinney_kernel::primitives::{AgentId, TreeId, grouped};
+use spinney_terminal::paint::Ink;
+use spinney_terminal::reflow::reflowed;
+use spinney_terminal::{Terminal, out};
 use spinney_view::agents;
 use spinney_view::context_message::{MessageAsk, MessageSender, MessageView};
 use spinney_view::recall::{ClampedChild, KnownMessage, MessagePlace, RecallError, RecalledAgent, recall};
@@ -17,9 +20,6 @@ use super::resume::note_weak_boxes;
 use super::show_calls::ShowCalls;
 use crate::error_text::in_words_of;
 use crate::exit::Exit;
-use crate::terminal::paint::Ink;
-use crate::terminal::reflow::reflowed;
-use crate::terminal::{Terminal, out};
 use crate::{args, hint};
 
 /// Bytes of a text that are shown without `--full`.

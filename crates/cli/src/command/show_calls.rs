@@ -7,14 +7,14 @@ use spinney_journal::Journal;
 use spinney_kernel::primitives::{AgentId, CallId, TreeId};
 use spinney_kernel::record::Outcome;
 use spinney_server::exec::FoundConversation;
+use spinney_terminal::paint::Ink;
+use spinney_terminal::{Terminal, out};
 use spinney_view::context_message::{MessagePart, MessageSender, MessageView};
 use spinney_view::outside_calls::{ProgramCall, ProgramCallEnd, ProgramCallView, end_word, outside_calls};
 use spinney_view::wording::{LINE_CHARS_MAX, counted, one_line, short_id};
 
 use super::show::{TEXT_BYTES_MAX, body, line};
 use crate::result::whole;
-use crate::terminal::paint::Ink;
-use crate::terminal::{Terminal, out};
 
 pub(super) struct ShowCalls<'s> {
     pub(super) journal: &'s dyn Journal,

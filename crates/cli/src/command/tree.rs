@@ -7,13 +7,13 @@ use anyhow::Result;
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::home::ids::NamedTree;
 use spinney_kernel::primitives::Time;
+use spinney_terminal::{Terminal, out};
 use spinney_view::live::LiveTree;
 
 use super::resume::note_weak_boxes;
 use crate::args;
 use crate::exit::Exit;
 use crate::live::{dot_lines, tree_lines};
-use crate::terminal::{Terminal, out};
 
 pub(super) async fn tree(home: &Path, args: &args::TreeView, terminal: Terminal) -> Result<Exit> {
     let named = NamedTree::in_home(home, args.tree.text()).await?;

@@ -8,6 +8,10 @@ use spinney_host::home::side_journals;
 use spinney_kernel::definition::Preset;
 use spinney_kernel::primitives::{Category, grouped};
 use spinney_kernel::record::LeftOut;
+use spinney_terminal::Terminal;
+use spinney_terminal::out::{self, Unwritten};
+use spinney_terminal::paint::{Ink, Row};
+use spinney_terminal::table::{Column, Table};
 use spinney_view::agents;
 use spinney_view::recall::SharedThread;
 use spinney_view::window::{CategoryUse, WindowView};
@@ -15,10 +19,6 @@ use spinney_view::wording::{LINE_CHARS_MAX, counted, one_line, short_id};
 
 use super::show::{line, recalled};
 use crate::exit::Exit;
-use crate::terminal::Terminal;
-use crate::terminal::out::{self, Unwritten};
-use crate::terminal::paint::{Ink, Row};
-use crate::terminal::table::{Column, Table};
 use crate::{args, hint};
 
 const BAR_WIDTH_MAX: usize = 72;

@@ -4,12 +4,11 @@
 use spinney::bus::TracedEvent;
 use spinney_journal::Journal;
 use spinney_kernel::primitives::{Seq, Time, TreeId};
+use spinney_terminal::Terminal;
+use spinney_terminal::out::{self, Unwritten};
+use spinney_terminal::paint::{Ink, Row, width_of, wrapped};
 use spinney_view::each_event;
 use spinney_view::events::{EventFilter, EventLine, EventNames, TextPiece, event_json};
-
-use crate::terminal::Terminal;
-use crate::terminal::out::{self, Unwritten};
-use crate::terminal::paint::{Ink, Row, width_of, wrapped};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {

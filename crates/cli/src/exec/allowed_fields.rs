@@ -8,9 +8,8 @@ use spinney_host::user::draft::Saved;
 use spinney_host::user::settings::Setting;
 use spinney_server::gateway::AskPerson;
 use spinney_server::gateway::wire::RefusedName;
-
-use crate::terminal::out;
-use crate::terminal::question::{self, Reply};
+use spinney_terminal::out;
+use spinney_terminal::question::{self, YesOrNo};
 
 /// Asks at the terminal, if the program does not use it, and saves a yes for this program.
 pub(crate) fn asked_at_terminal(program: &str, has_terminal: bool) -> Option<AskPerson> {
@@ -31,7 +30,7 @@ fn ask(program: &str, RefusedName { name, why }: &RefusedName) -> bool {
     out::note(&format!("spinney: {program} sends `{name}`: {why}."));
     let is_yes = question::ask(&format!(
         "spinney: allow `{name}` for {program} from now on? The budget does not bound its cost."
-    )) == Reply::Yes;
+    )) == YesOrNo::Yes;
     if is_yes {
         match Setting::AllowField.add(&[program.to_owned(), name.to_string()]) {
             Ok(Saved { path, .. }) => out::note(&format!("spinney: saved in {}", path.display())),

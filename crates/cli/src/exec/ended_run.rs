@@ -7,11 +7,11 @@ use spinney_host::home;
 use spinney_host::home::ids::{LAST, TreeInHome};
 use spinney_host::home::{ids, side_journals};
 use spinney_server::exec::ExecReport;
+use spinney_terminal::out;
 use spinney_view::wording::short_id;
 
 use super::report::ShownReport;
 use crate::exit::Exit;
-use crate::terminal::out;
 use crate::{args, hint};
 
 /// Reports a run that has ended; none if it can continue.

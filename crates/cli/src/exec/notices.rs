@@ -10,13 +10,13 @@ use spinney_kernel::budget::Shortfall;
 use spinney_kernel::primitives::{AgentId, Millis, Time, TreeId, grouped};
 use spinney_server::exec::GivenUpCalls;
 use spinney_server::gateway::{Notice, OnLimit, OnNotice};
+use spinney_terminal::{Terminal, out};
 use spinney_view::remedy::SuggestedRaise;
 use spinney_view::wording::{counted, until_words};
 
 use crate::error_text::of_gateway;
 use crate::hint;
 use crate::live::{shows_command, view_width};
-use crate::terminal::{Terminal, out};
 
 /// The root of every run.
 const ROOT: &str = "main";

@@ -8,6 +8,7 @@ use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::primitives::{Millis, TreeId};
 use spinney_kernel::world::Halt;
 use spinney_server::exec::{ExecReport, OwnSpending};
+use spinney_terminal::out::{self, Unwritten};
 use spinney_view::costs::{CostsBy, Sums};
 use spinney_view::wording::{counted, short_id};
 
@@ -16,7 +17,6 @@ use crate::exec::notices::raise_command;
 use crate::exit::Exit;
 use crate::hint::{about, command};
 use crate::result::{Failure, Outcome};
-use crate::terminal::out::{self, Unwritten};
 
 /// Most agents that are listed, the most expensive first.
 const LISTED_MAX: usize = 20;

@@ -7,14 +7,14 @@ use std::thread;
 
 use spinney::Tree;
 use spinney::bus::Watch;
+use spinney_terminal::out;
+use spinney_terminal::{Colours, Stream, Terminal};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
 use crate::display::Display;
 use crate::events::screen::Style;
 use crate::live::LiveScreen;
-use crate::terminal::out;
-use crate::terminal::{ColorChoice, Stream, Terminal};
 
 /// How much of a program's output is taken at once.
 const READ_BYTES: usize = 64 * 1024;
@@ -23,7 +23,7 @@ const LINE_BYTES_MAX: usize = 256 * 1024;
 
 /// The terminal for a live view beside a program: standard error's, because standard output is the program's; or else
 /// that of standard output. `None` if neither can be drawn on.
-pub(crate) fn terminal(colour: ColorChoice) -> Option<Terminal> {
+pub(crate) fn terminal(colour: Colours) -> Option<Terminal> {
     let terminals = [Stream::Errors, Stream::Output].map(|stream| Terminal::new(stream, colour));
     terminals.into_iter().find(|terminal| Display::for_terminal(*terminal, Style::Lines, false).is_live)
 }

@@ -21,7 +21,7 @@ use crate::interrupt::Interrupts;
 use crate::live::{LiveScreen, write_summary};
 use crate::prompts::{Asking, Typed};
 use crate::result::{Failure, Outcome, failed, question_texts};
-use crate::terminal::out;
+use spinney_terminal::out;
 use spinney_host::OpenHome;
 use spinney_host::following::{at_rest, paused};
 use spinney_host::home::ids::TreeInHome;

@@ -3,11 +3,10 @@
 use spinney_kernel::port::model::DeltaKind;
 use spinney_kernel::primitives::{AgentId, Millis, ModelName, Time};
 use spinney_kernel::world::AgentIx;
+use spinney_terminal::out::inert;
+use spinney_terminal::paint::{Ink, Row, tail};
 use spinney_view::live::{AgentDoing, AgentMark, CallDoing, DoingCall, LiveTree, waiting_words};
 use spinney_view::wording::{one_line, until_words};
-
-use crate::terminal::out::inert;
-use crate::terminal::paint::{Ink, Row, tail};
 
 /// Calls and waits below this age do not show it.
 const AGE_SHOWN_MS: u64 = 2_000;

@@ -2,13 +2,13 @@
 
 use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::primitives::{AgentId, Time};
+use spinney_terminal::out::inert;
+use spinney_terminal::paint::{Ink, Row, bar};
 use spinney_view::live::{LiveTree, TreeOverview, lines_within};
 use spinney_view::spent::Spent;
 
 use super::activity::doing;
 use super::view::{Columns, DOING_UNBOUND, WIDTH_UNBOUND, budget, head, line, presumed, steps};
-use crate::terminal::out::inert;
-use crate::terminal::paint::{Ink, Row, bar};
 
 const BAR_WIDTH: usize = 8;
 

@@ -7,14 +7,14 @@ use spinney::bus::{TracedEvent, WatchItem};
 use spinney::clock::{Clock, SystemClock};
 use spinney_host::control::StreamedText;
 use spinney_kernel::primitives::{CallId, Seq, Time, TreeId};
+use spinney_terminal::out::Unwritten;
+use spinney_terminal::region;
+use spinney_terminal::{Terminal, continued};
 use spinney_view::live::LiveTree;
 use tokio::signal::unix::Signal;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::view::{Commands, Size, view};
-use crate::terminal::out::Unwritten;
-use crate::terminal::region;
-use crate::terminal::{self, Terminal};
 
 /// Pause between two frames: fast for people, cheap for the machine.
 const FRAME: Duration = Duration::from_millis(100);
@@ -52,7 +52,7 @@ impl LiveScreen {
             terminal,
             clock: SystemClock::new(),
             frames,
-            continued: terminal::continued().ok(),
+            continued: continued().ok(),
             is_changed: false,
             drawn: (0, (0, 0)),
         }

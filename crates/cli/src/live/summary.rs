@@ -4,6 +4,11 @@
 use spinney_host::home::ids::TreeInHome;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::primitives::grouped;
+use spinney_terminal::Terminal;
+use spinney_terminal::money::MoneyColumn;
+use spinney_terminal::out::{self, Unwritten};
+use spinney_terminal::paint::{Ink, Row, width_of, wrapped};
+use spinney_terminal::reflow::reflowed;
 use spinney_view::costs::{Costs, CostsBy};
 use spinney_view::live::LiveTree;
 use spinney_view::spent::Spent;
@@ -11,11 +16,6 @@ use spinney_view::spent::Spent;
 use crate::exit::Exit;
 use crate::hint::about;
 use crate::result::{self, LABEL_WIDTH, Outcome};
-use crate::terminal::Terminal;
-use crate::terminal::money::MoneyColumn;
-use crate::terminal::out::{self, Unwritten};
-use crate::terminal::paint::{Ink, Row, width_of, wrapped};
-use crate::terminal::reflow::reflowed;
 
 /// Agents with their own line.
 const SPENDERS_MAX: usize = 8;

@@ -15,6 +15,7 @@ use spinney_kernel::rules::report::{Done, Failed, Report};
 use spinney_kernel::rules::request::{Request, Start};
 use spinney_kernel::rules::{Input, InputKind, decide};
 use spinney_kernel::world::World;
+use spinney_terminal::paint::Paint;
 use spinney_testkit::sim;
 use spinney_view::live::LiveTree;
 use spinney_view::wording::is_hostile;
@@ -123,7 +124,7 @@ impl ViewedTree {
             assert!(row.width() <= width, "{}", row.text());
         }
         assert!(rows.len() <= height);
-        rows.iter().map(|row| row.painted(false) + "\n").collect()
+        rows.iter().map(|row| row.painted(Paint::Plain) + "\n").collect()
     }
 }
 
@@ -248,7 +249,7 @@ fn an_agent_that_failed_says_why_and_the_rest_is_listed() {
     let lines = tree_lines(&stage.live, Some(100), Time(stage.now));
     insta::assert_snapshot!(
         "tree_100",
-        lines.iter().map(|row| row.painted(false) + "\n").collect::<String>()
+        lines.iter().map(|row| row.painted(Paint::Plain) + "\n").collect::<String>()
     );
     insta::assert_snapshot!("tree_dot", dot_lines(&stage.live).join("\n"));
     let json: Vec<String> = stage.live.agents_json().map(|line| line.to_string()).collect();

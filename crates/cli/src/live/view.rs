@@ -7,6 +7,9 @@ use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::primitives::{CallId, Millis, Time, TreeId, grouped};
 use spinney_kernel::record::ClockKind;
 use spinney_kernel::world::{AgentIx, Halt, TreeState, World};
+use spinney_terminal::money::MoneyColumn;
+use spinney_terminal::out::inert;
+use spinney_terminal::paint::{Ink, Row, bar, shortened, tail, width_of};
 use spinney_view::live::{
     AgentMark, LiveAccount, LiveNotice, LiveTree, NoticeUrgency, TreeLine, lines_within,
 };
@@ -15,9 +18,6 @@ use spinney_view::wording::short_id;
 
 use super::activity::{doing, seconds, sign};
 use crate::hint::{YOUR_ANSWER, about, raise};
-use crate::terminal::money::MoneyColumn;
-use crate::terminal::out::inert;
-use crate::terminal::paint::{Ink, Row, bar, shortened, tail, width_of};
 
 /// Levels of a tree that are drawn; deeper ones are not indented further.
 const RAILS_MAX: usize = 8;

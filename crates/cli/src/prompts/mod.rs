@@ -10,6 +10,8 @@ use spinney::Tree;
 use spinney::tree::{OpenQuestion, RequestError};
 use spinney_kernel::primitives::CallId;
 use spinney_kernel::record::Event;
+use spinney_terminal::keyboard::{Keyboard, Pressed};
+use spinney_terminal::{Stream, out};
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::approval_answer::approval_answer;
 use tokio::task::JoinHandle;
@@ -17,8 +19,6 @@ use tokio::task::JoinHandle;
 use crate::display::Shown;
 use crate::events::screen::Style;
 use crate::question_lines;
-use crate::terminal::keyboard::{Keyboard, Pressed};
-use crate::terminal::{Stream, out};
 
 pub(crate) struct Asking {
     person: Person,

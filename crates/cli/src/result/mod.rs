@@ -12,6 +12,8 @@ use spinney_journal::{ChainHash, Journal};
 use spinney_kernel::primitives::{Body, Millis, TreeId};
 use spinney_kernel::world::TreeState;
 use spinney_store::OpenHomeError;
+use spinney_terminal::out::{self, Unwritten};
+use spinney_terminal::reflow::reflowed;
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::remedy::Remedy;
 use spinney_view::result::{self, FAILED, ResultError, StepResults, TreeResult};
@@ -21,9 +23,6 @@ use crate::events::screen::Style;
 use crate::exit::{Exit, unopened_in};
 use crate::hint::{ContinuedBy, YOUR_ANSWER, about, merging, next_verb};
 use crate::question_lines;
-use crate::terminal;
-use crate::terminal::out::{self, Unwritten};
-use crate::terminal::reflow::reflowed;
 
 /// What is before the lines of a labelled text.
 pub(crate) const LABEL_WIDTH: usize = 10;
@@ -133,7 +132,7 @@ impl Outcome {
     pub(crate) fn write_plain(&self) -> Result<(), Unwritten> {
         let looks = self.result.tree.map(|tree| about(&self.home, "events", tree, &[]));
         out::line(&self.headline())?;
-        let room = terminal::width_of_output().map(|width| width.saturating_sub(LABEL_WIDTH));
+        let room = spinney_terminal::width_of_output().map(|width| width.saturating_sub(LABEL_WIDTH));
         let blocks = self.blocks(Vec::new(), looks.as_slice());
         blocks.iter().try_for_each(|(label, text)| match room {
             // Its lines were broken by its author.

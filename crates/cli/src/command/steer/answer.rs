@@ -11,6 +11,7 @@ use spinney_host::control::{Continues, SteerReply};
 use spinney_host::home::ids::{LAST, NamedTree, TreeInHome};
 use spinney_kernel::primitives::CallId;
 use spinney_kernel::rules::request::Answer;
+use spinney_terminal::out;
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::approval_answer::{approval_answer, is_always};
 use spinney_view::questions::open as open_questions;
@@ -22,7 +23,6 @@ use crate::exit::Exit;
 use crate::hint::about;
 use crate::prompts::read_line;
 use crate::question_lines;
-use crate::terminal::out;
 
 /// The shortest beginning of an id that is taken for one.
 const ID_CHARS_MIN: usize = 4;

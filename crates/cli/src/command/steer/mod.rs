@@ -15,6 +15,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{AgentId, ValueName};
 use spinney_kernel::rules::request::{Broadcast, Cancel, Pause, Raise, Refresh, Unpause, Verb, WriteValue};
 use spinney_kernel::world::TreeState;
+use spinney_terminal::out;
 use spinney_view::agents::AgentPath;
 use spinney_view::wording::{counted, short_id};
 
@@ -22,7 +23,6 @@ use crate::args;
 use crate::error_text::of_address;
 use crate::exit::Exit;
 use crate::hint::{about, next_step};
-use crate::terminal::out;
 
 pub(super) use answer::answer;
 pub(super) use charge::charge;

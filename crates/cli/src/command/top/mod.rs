@@ -12,6 +12,10 @@ use spinney::clock::{Clock, SystemClock};
 use spinney_host::followed_list::FollowedList;
 use spinney_host::home::ids::TreeInHome;
 use spinney_kernel::primitives::TreeId;
+use spinney_terminal::keys::{Key, KeyPresses};
+use spinney_terminal::paint::{Ink, Row};
+use spinney_terminal::region;
+use spinney_terminal::{Terminal, continued, out};
 use spinney_view::wording::short_id;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
@@ -20,10 +24,6 @@ use self::trees::TopListing;
 use super::{attach, steer};
 use crate::args::{self, TreeArg};
 use crate::exit::Exit;
-use crate::terminal::keys::{Key, Keys};
-use crate::terminal::paint::{Ink, Row};
-use crate::terminal::region;
-use crate::terminal::{self, Terminal, out};
 
 /// Pause between two looks at the home.
 const REFRESH: Duration = Duration::from_millis(500);
@@ -91,19 +91,19 @@ pub(super) async fn top(home: &Path, args: &args::Top, terminal: Terminal) -> Re
 
 /// The keyboard, with its mode as we need it. A process in the background has none, and neither has one whose input is not
 /// a terminal.
-fn kept(keys: Option<Keys>) -> Result<Option<Keys>> {
+fn kept(keys: Option<KeyPresses>) -> Result<Option<KeyPresses>> {
     match keys {
         Some(keys) => {
             keys.keep()?;
             Ok(Some(keys))
         }
-        None if stdin().is_terminal() => Ok(Keys::begin()?),
+        None if stdin().is_terminal() => Ok(KeyPresses::begin()?),
         None => Ok(None),
     }
 }
 
 /// The next key; never comes without a keyboard.
-async fn next(keys: &mut Option<Keys>) -> Option<Key> {
+async fn next(keys: &mut Option<KeyPresses>) -> Option<Key> {
     match keys {
         Some(keys) => keys.next().await,
         None => std::future::pending().await,
@@ -111,7 +111,7 @@ async fn next(keys: &mut Option<Keys>) -> Option<Key> {
 }
 
 /// Waits until `q` is pressed.
-async fn quit(keys: &mut Option<Keys>) {
+async fn quit(keys: &mut Option<KeyPresses>) {
     match keys {
         Some(keys) => keys.pressed(Key::Char('q')).await,
         None => std::future::pending().await,
@@ -230,7 +230,7 @@ impl TopSignals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            continued: terminal::continued()?,
+            continued: continued()?,
         })
     }
 

@@ -8,15 +8,15 @@ use spinney_host::followed_list::{FollowedList, FollowedListing};
 use spinney_host::tree_list::ListedTree;
 use spinney_kernel::budget::Resource;
 use spinney_kernel::primitives::{AgentId, Time, TreeId, grouped};
+use spinney_terminal::money::MoneyColumn;
+use spinney_terminal::paint::{Ink, Row};
+use spinney_terminal::table::{Column, Table};
 use spinney_view::live::TreeOverview;
 use spinney_view::wording::{ago, counted, short_id};
 
 use crate::hint::{YOUR_FILE, command};
 use crate::live::{first_doing, overview_bar};
-use crate::terminal::money::MoneyColumn;
-use crate::terminal::paint::{Ink, Row};
-use crate::terminal::state_ink::state_ink;
-use crate::terminal::table::{Column, Table};
+use crate::state_ink::state_ink;
 
 /// Marks the chosen tree.
 const CHOSEN: &str = "▸";

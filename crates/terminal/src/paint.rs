@@ -6,11 +6,19 @@ use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::out::{inert, is_printable_ascii};
+use super::inert::{inert, is_printable_ascii};
+
+/// Whether lines get their colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paint {
+    Coloured,
+    /// Without them, and without spaces at the end.
+    Plain,
+}
 
 /// What a piece of text means; its colour follows from that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ink {
+pub enum Ink {
     #[default]
     Plain,
     /// Less important.
@@ -43,30 +51,30 @@ const SPACES: &str = "                                ";
 
 /// One line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Row {
+pub struct Row {
     spans: Vec<(Ink, String)>,
     width: usize,
 }
 
 impl Row {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::default()
     }
 
-    pub(crate) fn inked(ink: Ink, text: &str) -> Self {
+    pub fn inked(ink: Ink, text: &str) -> Self {
         Self::new().with(ink, text)
     }
 
-    pub(crate) fn plain(text: &str) -> Self {
+    pub fn plain(text: &str) -> Self {
         Self::inked(Ink::Plain, text)
     }
 
-    pub(crate) fn with(mut self, ink: Ink, text: &str) -> Self {
+    pub fn with(mut self, ink: Ink, text: &str) -> Self {
         self.push(ink, text);
         self
     }
 
-    pub(crate) fn push(&mut self, ink: Ink, text: &str) {
+    pub fn push(&mut self, ink: Ink, text: &str) {
         // Nearly every text: lists have thousands, and one look at each is enough.
         if is_printable_ascii(text) {
             self.width += text.len();
@@ -90,12 +98,12 @@ impl Row {
         }
     }
 
-    pub(crate) fn joined(mut self, other: impl Borrow<Self>) -> Self {
+    pub fn joined(mut self, other: impl Borrow<Self>) -> Self {
         self.append(other);
         self
     }
 
-    pub(crate) fn append(&mut self, other: impl Borrow<Self>) {
+    pub fn append(&mut self, other: impl Borrow<Self>) {
         let other = other.borrow();
         self.width += other.width;
         for (ink, text) in &other.spans {
@@ -104,12 +112,12 @@ impl Row {
     }
 
     /// Columns that it takes on a terminal.
-    pub(crate) const fn width(&self) -> usize {
+    pub const fn width(&self) -> usize {
         self.width
     }
 
     /// Adds spaces up to a width.
-    pub(crate) fn padded(mut self, width: usize) -> Self {
+    pub fn padded(mut self, width: usize) -> Self {
         let mut missing = width.saturating_sub(self.width);
         self.width += missing;
         while missing > 0 {
@@ -121,7 +129,7 @@ impl Row {
     }
 
     /// At most this wide; an ellipsis marks a cut.
-    pub(crate) fn cut(self, width: usize) -> Self {
+    pub fn cut(self, width: usize) -> Self {
         if self.width <= width {
             return self;
         }
@@ -139,28 +147,28 @@ impl Row {
     }
 
     /// Without colours.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         self.spans.iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    pub(crate) fn painted(&self, colour: bool) -> String {
+    pub fn painted(&self, paint: Paint) -> String {
         let mut painted = String::new();
-        self.paint(colour, &mut painted);
+        self.paint(paint, &mut painted);
         painted
     }
 
     /// Adds it to a text.
-    pub(crate) fn paint(&self, colour: bool, painted: &mut String) {
+    pub fn paint(&self, paint: Paint, painted: &mut String) {
         let start = painted.len();
         for (ink, text) in &self.spans {
-            match ink.code().filter(|_| colour) {
+            match ink.code().filter(|_| paint == Paint::Coloured) {
                 Some(code) => {
                     let _ = write!(painted, "\u{1b}[{code}m{text}\u{1b}[0m");
                 }
                 None => painted.push_str(text),
             }
         }
-        if !colour {
+        if paint == Paint::Plain {
             painted.truncate(start + painted[start..].trim_end().len());
         }
     }
@@ -172,12 +180,12 @@ fn on_one_line(text: &str) -> Cow<'_, str> {
     if text.contains(['\n', '\t']) { text.replace(['\n', '\t'], " ").into() } else { text }
 }
 
-pub(crate) fn width_of(text: &str) -> usize {
+pub fn width_of(text: &str) -> usize {
     if is_printable_ascii(text) { text.len() } else { UnicodeWidthStr::width(text) }
 }
 
 /// The beginning of a text that fits, with an ellipsis in the last column if something is missing.
-pub(crate) fn shortened(text: &str, width: usize) -> String {
+pub fn shortened(text: &str, width: usize) -> String {
     if width_of(text) <= width {
         return text.to_owned();
     }
@@ -195,7 +203,7 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
 }
 
 /// The end of a text that fits, with an ellipsis in the first column if something is missing.
-pub(crate) fn tail(text: &str, width: usize) -> String {
+pub fn tail(text: &str, width: usize) -> String {
     if width_of(text) <= width {
         return text.to_owned();
     }
@@ -213,7 +221,7 @@ pub(crate) fn tail(text: &str, width: usize) -> String {
 /// Lines of at most `width` columns, broken between words; a longer word is broken where it must be. A line break of
 /// the text stays one. Further lines begin where the first one does, after its label if it has one. A command of ours
 /// is one word and never broken, and neither is a path: they are there to be copied.
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| wrapped_line(line, width.max(1))).collect()
 }
 
@@ -292,7 +300,7 @@ fn is_command(text: &str) -> bool {
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /// How much of a whole is used, as a bar of `width` columns. The part that is only held is lighter.
-pub(crate) fn bar(spent: u64, held: u64, limit: u64, width: usize) -> Row {
+pub fn bar(spent: u64, held: u64, limit: u64, width: usize) -> Row {
     let limit = limit.max(1);
     let eighths = |amount: u64| {
         let eighths = u128::from(amount.min(limit)) * 8 * width as u128 / u128::from(limit);
@@ -351,7 +359,7 @@ mod tests {
         let row = Row::inked(Ink::Name, "木").with(Ink::Dim, " and\nmore");
         assert_eq!((row.width(), row.text()), (11, "木 and more".to_owned()));
         assert_eq!(row.clone().cut(6).text(), "木 an…");
-        assert_eq!(row.painted(true), "\u{1b}[36m木\u{1b}[0m\u{1b}[2m and more\u{1b}[0m");
+        assert_eq!(row.painted(Paint::Coloured), "\u{1b}[36m木\u{1b}[0m\u{1b}[2m and more\u{1b}[0m");
         assert_eq!(tail("one two", 4), "…two");
     }
 

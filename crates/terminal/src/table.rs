@@ -15,7 +15,7 @@ enum Align {
     Right,
 }
 
-pub(crate) struct Column {
+pub struct Column {
     title: &'static str,
     align: Align,
     /// Whether its texts may be cut.
@@ -27,51 +27,51 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    pub(crate) const fn left(title: &'static str) -> Self {
+    pub const fn left(title: &'static str) -> Self {
         Self { title, align: Align::Left, shrinks: false, expendable: 0, unless_empty: false }
     }
 
-    pub(crate) const fn right(title: &'static str) -> Self {
+    pub const fn right(title: &'static str) -> Self {
         Self { title, align: Align::Right, shrinks: false, expendable: 0, unless_empty: false }
     }
 
-    pub(crate) const fn shrinking(mut self) -> Self {
+    pub const fn shrinking(mut self) -> Self {
         self.shrinks = true;
         self
     }
 
-    pub(crate) const fn expendable(mut self, rank: u8) -> Self {
+    pub const fn expendable(mut self, rank: u8) -> Self {
         self.expendable = rank;
         self
     }
 
-    pub(crate) const fn unless_empty(mut self) -> Self {
+    pub const fn unless_empty(mut self) -> Self {
         self.unless_empty = true;
         self
     }
 }
 
-pub(crate) struct Table {
+pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Row>>,
 }
 
 impl Table {
-    pub(crate) const fn new(columns: Vec<Column>) -> Self {
+    pub const fn new(columns: Vec<Column>) -> Self {
         Self { columns, rows: Vec::new() }
     }
 
     /// Adds a line; cells that are missing are empty.
-    pub(crate) fn add(&mut self, cells: Vec<Row>) {
+    pub fn add(&mut self, cells: Vec<Row>) {
         self.rows.push(cells);
     }
 
-    pub(crate) fn write(&self, terminal: Terminal) -> Result<(), Unwritten> {
+    pub fn write(&self, terminal: Terminal) -> Result<(), Unwritten> {
         out::rows(self.each_line(terminal.width), terminal)
     }
 
     /// The whole table in lines of at most this width.
-    pub(crate) fn lines(&self, width: Option<usize>) -> Vec<Row> {
+    pub fn lines(&self, width: Option<usize>) -> Vec<Row> {
         self.each_line(width).collect()
     }
 
@@ -146,6 +146,7 @@ fn sum(widths: &[Option<usize>]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paint::Paint;
 
     fn lines(width: Option<usize>) -> String {
         let columns = vec![
@@ -157,7 +158,7 @@ mod tests {
         let mut table = Table::new(columns);
         let cells = ["lead", "Compare three libraries for a small team.", "$0.25", "just now"];
         table.add(cells.map(Row::plain).into());
-        table.lines(width).iter().map(|line| line.painted(false) + "\n").collect()
+        table.lines(width).iter().map(|line| line.painted(Paint::Plain) + "\n").collect()
     }
 
     #[test]

@@ -1,32 +1,34 @@
-//! What standard output and standard error are: a terminal or not, how large, and whether it gets colours.
+//! The terminal of a person: what standard output and standard error are, what is drawn there, and what is typed.
 
-pub(crate) mod box_terminal;
-pub(crate) mod key_reader;
-pub(crate) mod keyboard;
-pub(crate) mod keys;
-pub(crate) mod mode;
-pub(crate) mod money;
-pub(crate) mod out;
-pub(crate) mod paint;
-pub(crate) mod question;
-pub(crate) mod reader;
-pub(crate) mod reflow;
-pub(crate) mod region;
-pub(crate) mod state_ink;
-pub(crate) mod table;
+pub mod inert;
+pub mod key_reader;
+pub mod keyboard;
+pub mod keys;
+pub mod mode;
+pub mod money;
+pub mod out;
+pub mod paint;
+pub mod question;
+pub mod reader;
+pub mod reflow;
+pub mod region;
+pub mod relay;
+pub mod table;
+pub mod unwritten;
 
 use std::io::{self, IsTerminal, Write as _, stderr, stdout};
 use std::os::fd::AsFd;
 
-use clap::ValueEnum;
 use rustix::process::Signal as ProcessSignal;
 use rustix::termios::tcgetwinsize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::paint::Paint;
+
 /// When to use colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colours {
+    /// On a terminal, unless `NO_COLOR` is set.
     Auto,
     Always,
     Never,
@@ -38,13 +40,13 @@ const WIDTH_MIN: usize = 40;
 const ASSUMED: (usize, usize) = (80, 24);
 
 /// Comes when this process continues after it was stopped at the terminal.
-pub(crate) fn continued() -> io::Result<Signal> {
+pub fn continued() -> io::Result<Signal> {
     signal(SignalKind::from_raw(ProcessSignal::CONT.as_raw()))
 }
 
 /// Where something is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Stream {
+pub enum Stream {
     #[default]
     Output,
     Errors,
@@ -59,7 +61,7 @@ impl Stream {
     }
 
     /// Columns and lines of its terminal, as it is now.
-    pub(crate) fn size(self) -> (usize, usize) {
+    pub fn size(self) -> (usize, usize) {
         let size = match self {
             Self::Output => tcgetwinsize(stdout()),
             Self::Errors => tcgetwinsize(stderr()),
@@ -68,7 +70,7 @@ impl Stream {
         size.filter(|(columns, lines)| *columns > 0 && *lines > 0).unwrap_or(ASSUMED)
     }
 
-    pub(crate) fn write(self, bytes: &[u8]) -> io::Result<()> {
+    pub fn write(self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Output => {
                 let mut out = stdout().lock();
@@ -80,22 +82,22 @@ impl Stream {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Terminal {
-    pub(crate) stream: Stream,
-    pub(crate) is_terminal: bool,
-    pub(crate) colour: bool,
+pub struct Terminal {
+    pub stream: Stream,
+    pub is_terminal: bool,
+    pub paint: Paint,
     /// `None` if lines may have any length: the output is a file or a pipe.
-    pub(crate) width: Option<usize>,
+    pub width: Option<usize>,
 }
 
 impl Terminal {
-    pub(crate) fn of_output(colour: ColorChoice) -> Self {
+    pub fn of_output(colour: Colours) -> Self {
         Self::new(Stream::Output, colour)
     }
 
     /// A stream, as it is now. `COLUMNS` sets the width of output that goes elsewhere.
     #[expect(clippy::disallowed_methods, reason = "people set these variables for all programs")]
-    pub(crate) fn new(stream: Stream, colour: ColorChoice) -> Self {
+    pub fn new(stream: Stream, colour: Colours) -> Self {
         let is_terminal = stream.is_terminal();
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -107,10 +109,10 @@ impl Terminal {
         Self {
             stream,
             is_terminal,
-            colour: match colour {
-                ColorChoice::Always => true,
-                ColorChoice::Never => false,
-                ColorChoice::Auto => is_terminal && !set("NO_COLOR") && !is_dumb,
+            paint: match colour {
+                Colours::Always => Paint::Coloured,
+                Colours::Auto if is_terminal && !set("NO_COLOR") && !is_dumb => Paint::Coloured,
+                Colours::Auto | Colours::Never => Paint::Plain,
             },
             width: width.map(|width| width.max(WIDTH_MIN)),
         }
@@ -118,19 +120,19 @@ impl Terminal {
 
     /// Whether rows can be drawn over one another.
     #[expect(clippy::disallowed_methods, reason = "people set this variable for all programs")]
-    pub(crate) fn can_draw(self) -> bool {
+    pub fn can_draw(self) -> bool {
         self.is_terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
     }
 }
 
 /// The width of standard output, if it is a terminal.
-pub(crate) fn width_of_output() -> Option<usize> {
+pub fn width_of_output() -> Option<usize> {
     let output = stdout();
     output.is_terminal().then(|| columns(&output))
 }
 
 /// The width of standard error, if it is a terminal.
-pub(crate) fn width_of_errors() -> Option<usize> {
+pub fn width_of_errors() -> Option<usize> {
     let errors = stderr();
     errors.is_terminal().then(|| columns(&errors))
 }

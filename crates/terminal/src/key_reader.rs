@@ -14,7 +14,7 @@ use super::mode::{KeyByKey, is_foreground};
 const READ_BYTES: usize = 1_024;
 const READS_MAX: usize = 64;
 
-pub(crate) struct KeyReader {
+pub struct KeyReader {
     keys: mpsc::Receiver<Vec<u8>>,
     /// Closed to end the thread.
     stop: Option<PipeWriter>,
@@ -26,7 +26,7 @@ pub(crate) struct KeyReader {
 impl KeyReader {
     /// Takes the keyboard. `None` while it belongs to others: a process in the background must not touch it. What was typed
     /// before is dropped, because it cannot be meant for what is shown now.
-    pub(crate) fn begin() -> io::Result<Option<Self>> {
+    pub fn begin() -> io::Result<Option<Self>> {
         if !is_foreground() {
             return Ok(None);
         }
@@ -39,17 +39,17 @@ impl KeyReader {
     }
 
     /// Sets the mode again if it was changed.
-    pub(crate) fn keep(&self) -> io::Result<()> {
+    pub fn keep(&self) -> io::Result<()> {
         self.mode.keep()
     }
 
     /// Drops what was pressed and not taken.
-    pub(crate) fn forget(&mut self) {
+    pub fn forget(&mut self) {
         while self.keys.try_recv().is_ok() {}
     }
 
     /// The bytes of the keys that were pressed next; `None` if the terminal is gone.
-    pub(crate) async fn next(&mut self) -> Option<Vec<u8>> {
+    pub async fn next(&mut self) -> Option<Vec<u8>> {
         self.keys.recv().await
     }
 }

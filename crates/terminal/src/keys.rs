@@ -6,7 +6,7 @@ use std::io;
 use super::key_reader::KeyReader;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub enum Key {
     Up,
     Down,
     Enter,
@@ -15,31 +15,31 @@ pub(crate) enum Key {
     Other,
 }
 
-pub(crate) struct Keys {
+pub struct KeyPresses {
     reader: KeyReader,
     pressed: VecDeque<Key>,
 }
 
-impl Keys {
+impl KeyPresses {
     /// Takes the keyboard. `None` while it belongs to others.
-    pub(crate) fn begin() -> io::Result<Option<Self>> {
+    pub fn begin() -> io::Result<Option<Self>> {
         Ok(KeyReader::begin()?.map(|reader| Self { reader, pressed: VecDeque::new() }))
     }
 
     /// Sets the terminal's mode again if it was changed.
-    pub(crate) fn keep(&self) -> io::Result<()> {
+    pub fn keep(&self) -> io::Result<()> {
         self.reader.keep()
     }
 
     /// Drops what was pressed and not taken: it cannot be meant for what is shown now.
-    pub(crate) fn forget(&mut self) {
+    pub fn forget(&mut self) {
         self.pressed.clear();
         self.reader.forget();
     }
 
     /// Waits until a key was pressed. The others, and this one, stay for [`next`](Self::next). Never ends if the terminal is
     /// gone.
-    pub(crate) async fn pressed(&mut self, key: Key) {
+    pub async fn pressed(&mut self, key: Key) {
         while !self.pressed.contains(&key) {
             match self.reader.next().await {
                 Some(bytes) => self.pressed.extend(decoded(&bytes)),
@@ -49,7 +49,7 @@ impl Keys {
     }
 
     /// The next key; `None` if the terminal is gone.
-    pub(crate) async fn next(&mut self) -> Option<Key> {
+    pub async fn next(&mut self) -> Option<Key> {
         while self.pressed.is_empty() {
             self.pressed.extend(decoded(&self.reader.next().await?));
         }

@@ -5,7 +5,7 @@
 use super::paint::{width_of, wrapped};
 
 /// Lines of at most `width` columns, but for code and tables. A text that fits is not changed.
-pub(crate) fn reflowed(text: &str, width: usize) -> Vec<String> {
+pub fn reflowed(text: &str, width: usize) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut reflowed = Vec::new();
     let mut fence = None;

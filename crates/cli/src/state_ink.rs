@@ -3,8 +3,7 @@
 use spinney_host::tree_list::ListedState;
 use spinney_kernel::record::ExitKind;
 use spinney_kernel::world::TreeState;
-
-use super::paint::Ink;
+use spinney_terminal::paint::Ink;
 
 pub(crate) const fn state_ink(state: ListedState) -> Ink {
     match state {

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 /// Waits until the reader of standard output is gone. A terminal sends a signal then, and a file has none: this never
 /// ends for them.
-pub(crate) async fn gone() {
+pub async fn gone() {
     if stdout().is_terminal() {
         return pending().await;
     }

@@ -7,17 +7,17 @@ use rustix::termios::{QueueSelector, tcflush};
 use super::out;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub enum YesOrNo {
     Yes,
     No,
     /// There is no terminal to ask at.
-    Nobody,
+    NotAsked,
 }
 
 /// Asks, and takes anything but a yes for a no. Indented lines are shown as they are.
-pub(crate) fn ask(question: &str) -> Reply {
+pub fn ask(question: &str) -> YesOrNo {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Reply::Nobody;
+        return YesOrNo::NotAsked;
     }
     // Anything typed before the question is not an answer.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
@@ -26,5 +26,5 @@ pub(crate) fn ask(question: &str) -> Reply {
     // A terminal limits the length of a line.
     let read = io::stdin().lock().read_line(&mut answer);
     let is_yes = read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
-    if is_yes { Reply::Yes } else { Reply::No }
+    if is_yes { YesOrNo::Yes } else { YesOrNo::No }
 }

@@ -11,7 +11,7 @@ const LINE_BYTES_MAX: usize = 16 * 1024;
 
 /// What came of the keys that were pressed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Pressed {
+pub enum Pressed {
     /// The line may look different.
     Changed,
     Entered(String),
@@ -19,29 +19,29 @@ pub(crate) enum Pressed {
     Ended,
 }
 
-pub(crate) struct Keyboard {
+pub struct Keyboard {
     reader: KeyReader,
     line: TypedLine,
 }
 
 impl Keyboard {
     /// Takes the keyboard. `None` while it belongs to others.
-    pub(crate) fn begin() -> io::Result<Option<Self>> {
+    pub fn begin() -> io::Result<Option<Self>> {
         let reader = KeyReader::begin()?;
         Ok(reader.map(|reader| Self { reader, line: TypedLine::default() }))
     }
 
     /// Sets the terminal's mode again if it was changed.
-    pub(crate) fn keep(&self) -> io::Result<()> {
+    pub fn keep(&self) -> io::Result<()> {
         self.reader.keep()
     }
 
     /// What is typed so far.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.line.text
     }
 
-    pub(crate) async fn next(&mut self) -> Pressed {
+    pub async fn next(&mut self) -> Pressed {
         while let Some(bytes) = self.reader.next().await {
             if let Some(pressed) = self.line.press(&bytes) {
                 return pressed;

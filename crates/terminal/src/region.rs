@@ -7,8 +7,8 @@
 use std::fmt::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::out::Unwritten;
 use super::paint::Row;
+use super::unwritten::Unwritten;
 use super::{Stream, Terminal};
 
 /// What is on the terminal now. There is one terminal for the whole process.
@@ -39,10 +39,10 @@ const CLEAR_BELOW: &str = "\u{1b}[J";
 const CLEAR_ROW_AND_DOWN: &str = "\u{1b}[2K\u{1b}[B";
 
 /// Draws these lines in place of those that are there.
-pub(crate) fn draw(rows: &[Row], terminal: Terminal) -> Result<(), Unwritten> {
-    let Terminal { stream, colour, .. } = terminal;
+pub fn draw(rows: &[Row], terminal: Terminal) -> Result<(), Unwritten> {
+    let Terminal { stream, paint, .. } = terminal;
     let new: Vec<Drawn> =
-        rows.iter().map(|row| Drawn { painted: row.painted(colour), width: row.width() }).collect();
+        rows.iter().map(|row| Drawn { painted: row.painted(paint), width: row.width() }).collect();
     let mut region = region();
     let Region { lines: old, columns: columns_before, pushed_out, .. } = &*region;
     let is_same = old.len() == new.len() && old.iter().zip(&new).all(|(old, new)| old.painted == new.painted);
@@ -60,21 +60,21 @@ pub(crate) fn draw(rows: &[Row], terminal: Terminal) -> Result<(), Unwritten> {
 }
 
 /// Takes them away for good.
-pub(crate) fn erase(terminal: Terminal) -> Result<(), Unwritten> {
+pub fn erase(terminal: Terminal) -> Result<(), Unwritten> {
     let erased = draw(&[], terminal);
     region().pushed_out = 0;
     erased
 }
 
 /// Leaves them where they are: others have written below them, so the next ones begin there.
-pub(crate) fn abandon() {
+pub fn abandon() {
     let mut region = region();
     region.lines.clear();
     region.pushed_out = 0;
 }
 
 /// Runs what prints, with the lines taken away meanwhile.
-pub(crate) fn above<T>(print: impl FnOnce() -> T) -> T {
+pub fn above<T>(print: impl FnOnce() -> T) -> T {
     // A thread that panics while it draws must not wait for itself.
     if std::thread::panicking() {
         return print();

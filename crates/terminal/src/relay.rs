@@ -11,13 +11,12 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal as ProcessSignal, getpid, kill_process};
 use rustix::termios::{LocalModes, SpecialCodeIndex, Winsize, tcgetattr, tcgetwinsize, tcsetwinsize};
-use spinney_drivers::sandbox::BoxTerminal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::terminal::continued;
-use crate::terminal::mode::RawMode;
+use crate::continued;
+use crate::mode::RawMode;
 
 /// What a program may have changed of the person's terminal and not put back: the other screen, colours, a hidden cursor, and
 /// reports of the mouse and of pastes.
@@ -28,7 +27,7 @@ const READ_BYTES: usize = 64 * 1024;
 const ASSUMED_SIZE: (u16, u16) = (80, 24);
 
 /// Columns and rows of the person's terminal.
-pub(crate) fn size() -> (u16, u16) {
+pub fn size() -> (u16, u16) {
     let size = terminal().and_then(|terminal| Ok(tcgetwinsize(terminal)?));
     let size = size.ok().map(|size| (size.ws_col, size.ws_row));
     size.filter(|(columns, rows)| *columns > 0 && *rows > 0).unwrap_or(ASSUMED_SIZE)
@@ -48,7 +47,7 @@ fn terminal() -> io::Result<File> {
 }
 
 /// Connects both terminals until it is ended.
-pub(crate) struct TerminalRelay {
+pub struct TerminalRelay {
     shown: oneshot::Receiver<()>,
     /// Its end stops what reads keys.
     _stop: PipeWriter,
@@ -58,9 +57,8 @@ pub(crate) struct TerminalRelay {
 }
 
 impl TerminalRelay {
-    /// Waits for the box. None if there is none.
-    pub(crate) async fn start(terminal: BoxTerminal) -> io::Result<Option<Self>> {
-        let Some(boxes) = terminal.terminal().await? else { return Ok(None) };
+    /// Between the person's terminal and this one, that of the box.
+    pub fn start(boxes: OwnedFd) -> io::Result<Self> {
         let raw = if io::stdin().is_terminal() { RawMode::begin()? } else { None }.map(Arc::new);
         let (stopped, stop) = io::pipe()?;
         if raw.is_some() {
@@ -71,17 +69,17 @@ impl TerminalRelay {
             })?;
         }
         let (tell, shown) = oneshot::channel();
-        let (from, to) = (File::from(boxes.try_clone()?), self::terminal()?);
+        let (from, to) = (File::from(boxes.try_clone()?), terminal()?);
         thread::Builder::new().name("output".to_owned()).spawn(move || {
             let _ = show(from, to);
             let _ = tell.send(());
         })?;
         let sizes = tokio::spawn(follow_size(boxes, raw.clone()));
-        Ok(Some(Self { shown, _stop: stop, sizes, _raw: raw }))
+        Ok(Self { shown, _stop: stop, sizes, _raw: raw })
     }
 
     /// Waits until everything is shown that was written in the box, which has ended.
-    pub(crate) async fn end(&mut self) {
+    pub async fn end(&mut self) {
         let _ = (&mut self.shown).await;
         // One that is gone shows nothing.
         let _ = terminal().and_then(|mut terminal| terminal.write_all(PUT_BACK));

@@ -13,19 +13,19 @@ const DIGITS_MIN: usize = 2;
 
 /// A column of amounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MoneyColumn {
+pub struct MoneyColumn {
     decimals: usize,
 }
 
 impl MoneyColumn {
     /// Shows each of these amounts exactly.
-    pub(crate) fn exact(nanos: impl IntoIterator<Item = u64>) -> Self {
+    pub fn exact(nanos: impl IntoIterator<Item = u64>) -> Self {
         let decimals = nanos.into_iter().map(decimals_of).max();
         Self { decimals: decimals.unwrap_or(DECIMALS_MIN) }
     }
 
     /// Rounds amounts of which this is the largest.
-    pub(crate) fn rounded(largest_nanos: u64) -> Self {
+    pub fn rounded(largest_nanos: u64) -> Self {
         if largest_nanos >= LARGE_USD * NANOS_PER_USD {
             return Self { decimals: DECIMALS_MIN };
         }
@@ -37,7 +37,7 @@ impl MoneyColumn {
     }
 
     /// An amount in this column. One that would be rounded to nothing is said to be less than the smallest that is shown.
-    pub(crate) fn show(self, nanos: u64) -> String {
+    pub fn show(self, nanos: u64) -> String {
         let unit = self.unit();
         let rounded = nanos / unit + u64::from(nanos % unit >= unit - unit / 2);
         if rounded == 0 && nanos > 0 {

@@ -49,7 +49,7 @@ fn mode() -> MutexGuard<'static, Mode> {
 
 /// Restores the terminal's mode for good, just before the process ends. Waits only briefly for another thread.
 #[expect(clippy::disallowed_methods, reason = "the process ends, and nothing tells when the lock is free")]
-pub(crate) fn restore_at_once() {
+pub fn restore_at_once() {
     for _ in 0..LAST_TRIES {
         if let Ok(mut mode) = MODE.try_lock() {
             mode.is_final = true;
@@ -61,18 +61,18 @@ pub(crate) fn restore_at_once() {
 
 /// Turns the terminal's echo off, which would disturb a view that is redrawn in place. What is typed stays in the input
 /// queue for the next reader.
-pub(crate) struct EchoOff(());
+pub struct EchoOff(());
 
 impl EchoOff {
     /// Does nothing without a keyboard.
-    pub(crate) fn begin() -> Self {
+    pub fn begin() -> Self {
         let echo_off = Self(());
         echo_off.keep();
         echo_off
     }
 
     /// Turns it off again if it was changed: by a question that was answered here, or by a shell that continues a job.
-    pub(crate) fn keep(&self) {
+    pub fn keep(&self) {
         let mut changing = mode();
         let Ok(before) = tcgetattr(stdin()) else { return };
         if changing.is_final || !before.local_modes.contains(LocalModes::ECHO) || !is_foreground() {
@@ -130,11 +130,11 @@ impl Drop for KeyByKey {
 
 /// Everything that is typed arrives as it is, keys that send signals included, and everything is written as it is: another
 /// terminal, which a program has, does the rest.
-pub(crate) struct RawMode(());
+pub struct RawMode(());
 
 impl RawMode {
     /// `None` without a keyboard that is ours.
-    pub(crate) fn begin() -> io::Result<Option<Self>> {
+    pub fn begin() -> io::Result<Option<Self>> {
         let mut mode = mode();
         if mode.is_final || !is_foreground() {
             return Ok(None);
@@ -147,7 +147,7 @@ impl RawMode {
     }
 
     /// Sets the mode again if a shell changed it while we were stopped.
-    pub(crate) fn keep(&self) {
+    pub fn keep(&self) {
         let changing = mode();
         if let Ok(mode) = tcgetattr(stdin())
             && !changing.is_final
@@ -168,7 +168,7 @@ impl Drop for RawMode {
 }
 
 /// Whether the end of a line needs a carriage return of ours.
-pub(crate) fn is_raw() -> bool {
+pub fn is_raw() -> bool {
     mode().is_raw
 }
 
