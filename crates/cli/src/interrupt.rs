@@ -5,6 +5,7 @@
 //! the second signal ends the process. That thread therefore never waits for a lock that a worker may hold, including
 //! standard error's.
 
+use std::future::pending;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,7 @@ use std::{io, thread};
 
 use spinney::{Home, Shutdown};
 use spinney_kernel::primitives::TreeId;
+use spinney_terminal::{out, reader};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -21,7 +23,6 @@ use tokio::task::JoinHandle;
 
 use crate::exit;
 use crate::hint::about;
-use spinney_terminal::{out, reader};
 
 /// How long a line on standard error may take when the process is about to end.
 const LAST_LINE_MAX: Duration = Duration::from_millis(200);
@@ -36,6 +37,7 @@ pub(crate) struct Interrupts {
 /// The state of the signal thread.
 struct Listener {
     signals: Signals,
+    reader: Reader,
     tell: watch::Sender<bool>,
     is_closed: Arc<AtomicBool>,
     resume: String,
@@ -47,8 +49,17 @@ impl Interrupts {
         Ok(Self::of_tree(path, tree)?.stopping(home))
     }
 
+    /// The same for a process that leaves its output: the reader that goes then wants the tree to continue.
+    pub(crate) fn detached(home: Arc<Home>, path: &Path, tree: TreeId) -> io::Result<Self> {
+        Ok(Self::begin(path, tree, Reader::Leaves)?.stopping(home))
+    }
+
     /// For a tree that another process runs for this one, which stops it.
     pub(crate) fn of_tree(path: &Path, tree: TreeId) -> io::Result<Self> {
+        Self::begin(path, tree, Reader::Stays)
+    }
+
+    fn begin(path: &Path, tree: TreeId, reader: Reader) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().build()?;
         let inside = runtime.enter();
         let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
@@ -57,7 +68,7 @@ impl Interrupts {
         let (tell, came) = watch::channel(false);
         let is_closed = Arc::new(AtomicBool::new(false));
         let resume = about(path, "resume", tree, &[]);
-        let listener = Listener { signals, tell, is_closed: Arc::clone(&is_closed), resume };
+        let listener = Listener { signals, reader, tell, is_closed: Arc::clone(&is_closed), resume };
         thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listener.run()))?;
         Ok(Self { came, is_closed, stopping: None })
     }
@@ -77,7 +88,7 @@ impl Interrupts {
     /// Waits for the first one.
     pub(crate) async fn first(&mut self) {
         if self.came.wait_for(|came| *came).await.is_err() {
-            std::future::pending::<()>().await;
+            pending::<()>().await;
         }
     }
 
@@ -99,7 +110,7 @@ impl Listener {
     async fn run(mut self) {
         let first = tokio::select! {
             () = self.signals.next() => First::Signal,
-            () = reader::gone() => First::ReaderGone,
+            () = self.reader.gone() => First::ReaderGone,
         };
         // Checked before others are notified: they may close at once, and still have the result to write.
         match (first, self.is_closed.load(Ordering::SeqCst)) {
@@ -118,6 +129,24 @@ impl Listener {
             }
         }
         exit::at_once()
+    }
+}
+
+/// What the end of the output's reader means.
+#[derive(Clone, Copy)]
+enum Reader {
+    /// That the home is shut down.
+    Stays,
+    /// Nothing.
+    Leaves,
+}
+
+impl Reader {
+    async fn gone(self) {
+        match self {
+            Self::Stays => reader::gone().await,
+            Self::Leaves => pending().await,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use spinney::tree::{BranchError, BranchOff, ProgramRunner};
+use spinney::tree::{BranchError, BranchOff};
 use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, StartOptions, Tree};
 use spinney_journal::{Journal, JournalFault, started_sources};
 use spinney_kernel::definition::Refusal;
@@ -95,17 +95,14 @@ impl OpenHome {
     /// A home whose requests a person makes.
     #[must_use]
     pub fn new(folder: &Path, journal: Arc<dyn Journal>) -> Self {
-        let drivers = Arc::new(ApprovedDrivers::default());
-        let home = Home::open(journal, Arc::clone(&drivers)).with_actor(Actor::PERSON);
-        Self { folder: folder.to_owned(), home: Arc::new(home), drivers, guests: Mutex::default() }
+        Self::new_with(folder, journal, |home| home)
     }
 
-    /// The same, with who runs the programs that are agents of its trees.
+    /// The same, with what else is set of it.
     #[must_use]
-    pub fn with_programs(folder: &Path, journal: Arc<dyn Journal>, runner: Arc<dyn ProgramRunner>) -> Self {
+    pub fn new_with(folder: &Path, journal: Arc<dyn Journal>, set: impl FnOnce(Home) -> Home) -> Self {
         let drivers = Arc::new(ApprovedDrivers::default());
-        let home = Home::open(journal, Arc::clone(&drivers)).with_actor(Actor::PERSON);
-        let home = home.with_programs(runner);
+        let home = set(Home::open(journal, Arc::clone(&drivers)).with_actor(Actor::PERSON));
         Self { folder: folder.to_owned(), home: Arc::new(home), drivers, guests: Mutex::default() }
     }
 

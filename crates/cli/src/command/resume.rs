@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use spinney::ResumeError;
 use spinney::tree::{Stopped, Stored, stored};
-use spinney_host::OpenHome;
 use spinney_host::control::steering::does_run;
 use spinney_host::following::unpause_all;
 use spinney_host::home;
@@ -24,13 +23,13 @@ use spinney_host::user::variables::Variables;
 use spinney_journal::{Journal, seal_of};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Seq, TreeId};
-use spinney_server::programs::ProgramGateways;
+use spinney_terminal::{Terminal, out};
 use spinney_view::TreeBeginning;
 use spinney_view::boxes::WeakBox;
 use spinney_view::wording::{counted, one_line, short_id};
 
 use super::resume_elsewhere::{Elsewhere, Followed};
-use super::run::{head, listen, note_boxes};
+use super::run::{head, listen, note_boxes, open_home};
 use crate::args;
 use crate::args::HomeTrust;
 use crate::display::Display;
@@ -42,7 +41,6 @@ use crate::hint::{ContinuedBy, about, next_step};
 use crate::interrupt::Interrupts;
 use crate::permission::{agree_to_boxes, agree_to_egress, trust_home};
 use crate::result::{Outcome, failed_unseen};
-use spinney_terminal::{Terminal, out};
 
 /// How often a tree is taken up because the process that ran it for this one ended. One that ends slowly counts again every
 /// few seconds.
@@ -143,8 +141,7 @@ async fn take_up(
     let boxes = AllowedBoxes::new(&args.boxes.allow_box, &configuration);
     kept.boxed.prepare(path, needs.permissions(&user, &boxes));
     let drivers = kept.drivers(&user)?;
-    let open =
-        Arc::new(OpenHome::with_programs(path, Arc::clone(&journal), Arc::new(ProgramGateways::default())));
+    let open = open_home(path, Arc::clone(&journal), display);
     // Before anything is called: from then on an interrupt stops cleanly.
     let interrupts = match left {
         Some(interrupts) => interrupts.stopping(Arc::clone(open.home())),

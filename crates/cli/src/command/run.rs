@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use spinney::StartError;
 use spinney::clock::{Clock as _, SystemClock};
 use spinney::rng::Rng;
 use spinney::tree::Stopped;
+use spinney::{Home, StartError};
+use spinney_journal::Journal;
 use spinney_kernel::definition::Definition;
 use spinney_kernel::primitives::{Seq, Time};
 
@@ -20,7 +21,6 @@ use crate::follow::{Follow, follow};
 use crate::interrupt::Interrupts;
 use crate::permission::{agree_to_boxes, agree_to_egress, trust_home};
 use crate::result::failed_unseen;
-use spinney_terminal::{Terminal, out};
 use crate::{args, explain};
 use spinney_host::caller_trace;
 use spinney_host::defaults::Sourced;
@@ -34,6 +34,7 @@ use spinney_host::trust::foreign_home;
 use spinney_host::{OpenHome, OwnDrivers};
 use spinney_server::control::Listening;
 use spinney_server::programs::ProgramGateways;
+use spinney_terminal::{Terminal, out};
 use spinney_view::boxes::WeakBox;
 use spinney_view::wording::{counted, one_line, short_id};
 
@@ -71,14 +72,14 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
         false => side_journals::open_to_start(path, id).await?,
     };
     let listening = listen(&path)?;
-    let open =
-        Arc::new(OpenHome::with_programs(&path, Arc::new(journal), Arc::new(ProgramGateways::default())));
+    let open = open_home(&path, Arc::new(journal), display);
     let (name, scripted) = (prepared.definition.name.clone(), prepared.source.scripted());
     note_boxes(&WeakBox::all(&prepared.definition));
     note_servers(&prepared.definition);
     let command = args.told.or(prepared.defaults.configuration.notify());
     // Before anything is called: from then on an interrupt stops cleanly.
-    let interrupts = Interrupts::listen(Arc::clone(open.home()), &path, id)?;
+    let interrupts_of = if args.detached { Interrupts::detached } else { Interrupts::listen };
+    let interrupts = interrupts_of(Arc::clone(open.home()), &path, id)?;
     let tree = open.start_own(id, prepared, request.trace).await.map_err(|error| {
         let error = match error {
             StartError::Journal(fault) => anyhow::Error::new(fault),
@@ -98,6 +99,15 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     let notifier = Notifier::watch(command.as_ref(), &tree, Seq(0), &name, &path);
     let stays = args.detached;
     Ok(Follow { open, path, tree, style, past: Seq(0), listening, interrupts, display, notifier, stays })
+}
+
+/// A home for trees with programs, and with their text from the start where it is shown.
+pub(super) fn open_home(path: &Path, journal: Arc<dyn Journal>, display: Display) -> Arc<OpenHome> {
+    let set = |home: Home| {
+        let home = home.with_programs(Arc::new(ProgramGateways::default()));
+        if display.uses_text() { home.with_first_text() } else { home }
+    };
+    Arc::new(OpenHome::new_with(path, journal, set))
 }
 
 /// Shows every option of a run and starts nothing.

@@ -33,12 +33,12 @@ entry: lead
     )
 }
 
-/// The text of an agent, put together from its pieces, whose offsets have no gap. A reader may miss the first ones.
+/// The text of an agent, put together from its pieces, whose offsets begin at 0 and have no gap.
 fn together(lines: &[Value], agent: &str) -> String {
-    let (mut text, mut start) = (String::new(), None);
+    let mut text = String::new();
     for piece in lines.iter().filter(|line| line["type"] == "text" && line["agent"] == agent) {
         let offset = piece["offset"].as_u64().unwrap();
-        assert_eq!(offset, *start.get_or_insert(offset) + text.len() as u64, "{piece}");
+        assert_eq!(offset, text.len() as u64, "{piece}");
         assert!(piece["call"].is_u64() && piece["attempt"] == 1 && piece["kind"] == "text", "{piece}");
         text.push_str(piece["text"].as_str().unwrap());
     }

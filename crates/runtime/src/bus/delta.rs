@@ -40,6 +40,14 @@ pub(super) struct Deltas {
 struct Channel {
     sender: broadcast::Sender<Arc<Delta>>,
     watchers: usize,
+    /// Of the first watcher, which has not come yet; it counts as one.
+    first: Option<broadcast::Receiver<Arc<Delta>>>,
+}
+
+impl Channel {
+    fn new() -> Self {
+        Self { sender: broadcast::Sender::new(DELTAS_MAX), watchers: 0, first: None }
+    }
 }
 
 impl Deltas {
@@ -47,12 +55,23 @@ impl Deltas {
         Self { watched: AtomicUsize::new(0), channels: Mutex::default() }
     }
 
+    /// Keeps all deltas for the first watcher of all agents, as if it watched already.
+    pub(super) fn kept_for_first() -> Self {
+        let deltas = Self::new();
+        let receiver = deltas.watch(None);
+        if let Some(channel) = deltas.channels().get_mut(&None) {
+            channel.first = Some(receiver);
+        }
+        deltas
+    }
+
     pub(super) fn watch(&self, agent: Option<&AgentId>) -> broadcast::Receiver<Arc<Delta>> {
-        self.watched.fetch_add(1, Ordering::AcqRel);
         let mut channels = self.channels();
-        let channel = channels
-            .entry(agent.cloned())
-            .or_insert_with(|| Channel { sender: broadcast::Sender::new(DELTAS_MAX), watchers: 0 });
+        let channel = channels.entry(agent.cloned()).or_insert_with(Channel::new);
+        if let Some(first) = channel.first.take() {
+            return first;
+        }
+        self.watched.fetch_add(1, Ordering::AcqRel);
         channel.watchers += 1;
         channel.sender.subscribe()
     }

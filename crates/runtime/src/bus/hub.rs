@@ -81,6 +81,12 @@ impl Hub {
         }
     }
 
+    /// Keeps all text for the first watcher of all agents.
+    pub(crate) fn with_first_text(mut self) -> Self {
+        self.deltas = Deltas::kept_for_first();
+        self
+    }
+
     /// Whether there is or was a watcher: only then are events kept.
     pub(crate) fn is_watched(&self) -> bool {
         self.watchers.load(Ordering::Acquire) > 0 || self.is_warm.load(Ordering::Acquire)

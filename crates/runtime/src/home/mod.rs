@@ -41,6 +41,7 @@ pub struct Home {
     actor: Actor,
     hooks: Option<Arc<dyn TreeHooks>>,
     programs: Option<Arc<dyn ProgramRunner>>,
+    keeps_first_text: bool,
     /// Shared by all its trees.
     limits: Arc<CallLimits>,
     clock: Arc<dyn Clock>,
@@ -89,6 +90,7 @@ impl Home {
             actor: Actor::PROGRAM,
             hooks: None,
             programs: None,
+            keeps_first_text: false,
             limits: Arc::default(),
             clock,
             rng: Mutex::new(rng),
@@ -120,6 +122,14 @@ impl Home {
     #[must_use]
     pub fn with_programs(mut self, runner: Arc<dyn ProgramRunner>) -> Self {
         self.programs = Some(runner);
+        self
+    }
+
+    /// Keeps what the models and tools of a tree stream for the first watcher of all its agents, so that it gets their text from
+    /// the beginning although the tree runs before it can be watched. It is as bounded as the room of a watcher.
+    #[must_use]
+    pub fn with_first_text(mut self) -> Self {
+        self.keeps_first_text = true;
         self
     }
 
@@ -272,6 +282,7 @@ impl Home {
             clock: Arc::clone(&self.clock),
             draws,
             hooks: self.hooks.clone(),
+            keeps_first_text: self.keeps_first_text,
             programs: self.programs.clone(),
             limits: Arc::clone(&self.limits),
             stop: self.stop.clone(),

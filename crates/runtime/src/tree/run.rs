@@ -43,6 +43,7 @@ pub(crate) struct Begin {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) draws: Rng,
     pub(crate) hooks: Option<Arc<dyn TreeHooks>>,
+    pub(crate) keeps_first_text: bool,
     pub(crate) programs: Option<Arc<dyn ProgramRunner>>,
     pub(crate) limits: Arc<CallLimits>,
     pub(crate) stop: CancellationToken,
@@ -57,6 +58,7 @@ pub(crate) struct Seed {
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
     hooks: Option<Arc<dyn TreeHooks>>,
+    keeps_first_text: bool,
     programs: Option<Arc<dyn ProgramRunner>>,
     limits: Arc<CallLimits>,
     stop: CancellationToken,
@@ -127,13 +129,13 @@ pub(crate) async fn release(journal: &dyn Journal, claim: Claim) {
 }
 
 async fn read(begin: Begin, claim: Claim) -> Result<Seed, JournalFault> {
-    let Begin { tree, actor, journal, clock, draws, hooks, programs, limits, stop } = begin;
+    let Begin { tree, actor, journal, clock, draws, hooks, keeps_first_text, programs, limits, stop } = begin;
     let head = journal.head(tree).await?;
     let mut live = LiveState::new(tree, Arc::clone(&clock), draws);
     if let Some(head) = &head {
         live.recover(journal.as_ref(), head).await?;
     }
-    Ok(Seed { live, actor, claim, head, journal, clock, hooks, programs, limits, stop })
+    Ok(Seed { live, actor, claim, head, journal, clock, hooks, keeps_first_text, programs, limits, stop })
 }
 
 impl Seed {
@@ -158,14 +160,27 @@ impl Seed {
 
     /// Prepares the tree to run with its drivers.
     pub(crate) fn with(self, drivers: Drivers) -> UnstartedTree {
-        let Self { live, actor, claim, head, journal, clock, hooks, programs, limits, stop } = self;
+        let Self {
+            live,
+            actor,
+            claim,
+            head,
+            journal,
+            clock,
+            hooks,
+            keeps_first_text,
+            programs,
+            limits,
+            stop,
+        } = self;
         let id = live.world.tree();
         let durable = live.world.seq();
         let hash = head.map(|head| head.hash);
         let state = live.world.state();
         let status = TreeStatus { seq: durable, hash, state, unavailable: None, last: None, stopped: None };
         let (status, watched) = watch::channel(status);
-        let hub = Arc::new(Hub::new(id, Arc::clone(&journal), durable));
+        let hub = Hub::new(id, Arc::clone(&journal), durable);
+        let hub = Arc::new(if keeps_first_text { hub.with_first_text() } else { hub });
         let (requests, asked) = mpsc::channel(REQUESTS_MAX);
         let (reports, brought) = mpsc::channel(REPORTS_MAX);
         let gate = Gate::new(Arc::clone(&journal), Confirmed { seq: durable, hash, fault: None });

@@ -193,6 +193,27 @@ async fn o17_s26_a_deep_agents_text_is_seen_while_it_writes() {
     assert_eq!(pieces.concat(), text);
 }
 
+/// O17 (text): a tree runs before it can be watched, so a home keeps what it streams until then for the first watcher of all
+/// agents, if it is told to. A second one gets what comes from then on.
+#[tokio::test(start_paused = true)]
+async fn o17_the_first_watcher_has_all_text() {
+    let stage = TestHome::new("rules: [ { say: one two three } ]");
+    for (home, expected) in [(stage.home().with_first_text(), "one two three"), (stage.home(), "")] {
+        let tree = stage.start(&home, "root turns=9").await;
+        settled(&tree).await;
+        let text = |seen: Vec<WatchItem>| -> String {
+            let texts = seen.into_iter().filter_map(|seen| match seen {
+                WatchItem::Delta(delta) => Some(delta.text.clone()),
+                _ => None,
+            });
+            texts.collect()
+        };
+        let watch = || all(tree.watch(Watch { deltas: true, ..Watch::default() }));
+        assert_eq!(text(watch().await), expected);
+        assert_eq!(text(watch().await), "");
+    }
+}
+
 /// A delta is never seen before its call's start nor after its end, even by a watcher that fell behind.
 #[tokio::test(start_paused = true)]
 async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
