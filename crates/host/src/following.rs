@@ -28,6 +28,13 @@ pub async fn at_rest(tree: &Tree, seen: Seq) -> Option<TreeSnapshot> {
     tree.snapshot().await.ok().filter(|snapshot| snapshot.seq == seen && rests(snapshot.state))
 }
 
+/// Whether a tree at rest is left to its person, who continues it later. A program that runs cannot be continued later: while
+/// it waits at a ceiling, its process stays and can be steered.
+#[must_use]
+pub fn can_be_left(snapshot: &TreeSnapshot) -> bool {
+    snapshot.state != TreeState::Halted || snapshot.programs.is_empty()
+}
+
 /// The agents whose pause holds up others: those below a paused one are paused with it.
 pub fn paused(snapshot: &TreeSnapshot) -> impl Iterator<Item = &AgentView> {
     let is_paused = |id: &AgentId| {

@@ -16,20 +16,21 @@ use spinney_kernel::world::TreeState;
 use crate::display::{Display, Shown};
 use crate::events::screen::{Screen, Style};
 use crate::exit::Exit;
-use crate::hint::{about, next_step};
+use crate::hint::{self, about, next_step};
 use crate::interrupt::Interrupts;
 use crate::live::{LiveScreen, write_summary};
 use crate::prompts::{Asking, Typed};
 use crate::result::{Failure, Outcome, failed, question_texts};
-use spinney_terminal::out;
 use spinney_host::OpenHome;
-use spinney_host::following::{at_rest, paused};
+use spinney_host::following::{at_rest, can_be_left, paused};
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::home::workspaces::WorkspaceWriter;
 use spinney_host::notify::Notifier;
 use spinney_host::trust::tree_marks;
 use spinney_server::control::Listening;
+use spinney_terminal::out;
 use spinney_view::costs::Costs;
+use spinney_view::remedy::Remedy;
 
 pub(crate) use tail::TailView;
 
@@ -131,7 +132,7 @@ impl FollowedEnd<'_> {
 /// Shows events until the tree ends, is stopped, or cannot continue on its own.
 async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown, stays: bool) -> Result<()> {
     let mut asking = Asking::new(shown);
-    let mut told_pause = false;
+    let (mut told_pause, mut told_halt) = (false, None);
     loop {
         let seen = events.seen();
         let paused = tree.status().state == TreeState::Paused && tree.status().seq == seen;
@@ -140,10 +141,15 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
         }
         told_pause = paused;
         if !stays && let Some(snapshot) = at_rest(tree, seen).await {
-            if snapshot.state != TreeState::Waiting || !asking.is_attended() {
+            if !can_be_left(&snapshot) {
+                if told_halt.replace(seen) != Some(seen) {
+                    tell_halt(&snapshot, TreeInHome { home: path, tree: tree.id() });
+                }
+            } else if snapshot.state != TreeState::Waiting || !asking.is_attended() {
                 return Ok(());
+            } else {
+                asking.ask_at_rest(&snapshot.questions, shown)?;
             }
-            asking.ask_at_rest(&snapshot.questions, shown)?;
         }
         asking.ask_in_lines(tree, shown).await?;
         asking.ask_in_view(tree, shown).await?;
@@ -172,6 +178,22 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
             }
         }
     }
+}
+
+/// Prints that a tree is halted whose programs wait, and the command that lets them continue.
+fn tell_halt(snapshot: &TreeSnapshot, place: TreeInHome<'_>) {
+    let Some(halt) = &snapshot.halted else { return };
+    let waiting: Vec<String> = snapshot.programs.iter().map(|agent| format!("`{agent}`")).collect();
+    let wait = if waiting.len() == 1 { "waits" } else { "wait" };
+    let raise = match Remedy::of_halt(halt, snapshot) {
+        Remedy::Raise { raises, root, .. } => hint::raise(place, root.as_ref(), &raises),
+        _ => return,
+    };
+    out::note(&format!(
+        "halted at the {}\n{} {wait}: continue with `{raise}` in another terminal, before `halt_wait` is over",
+        halt.short.describe(&halt.account),
+        waiting.join(", "),
+    ));
 }
 
 /// Prints that a tree is paused, and the command that ends the pause.

@@ -32,6 +32,10 @@ const STDERR_BYTES: usize = 4 << 10;
 const SUCCESS: &str = "exit code 0";
 /// More than any build needs, and fewer than a machine has.
 const PROCESSES_MAX: u64 = 4_096;
+/// Room for a build and its linker.
+const MEMORY_BYTES_MAX: u64 = 8 << 30;
+/// Room for the dependencies of a large project and what is built of them.
+const DISK_BYTES_MAX: u64 = 32 << 30;
 
 impl ProgramStarter for Commands {
     fn run(&self, attempt: ProgramAttempt) -> Pending<Result<ProgramAnswer, String>> {
@@ -40,8 +44,7 @@ impl ProgramStarter for Commands {
     }
 }
 
-/// What the box of a program is, before its folders are looked at: the same limits as of a command, apart from those that
-/// would need its guard to look at it all the time.
+/// What the box of a program is, before its folders are looked at.
 pub(super) fn boxed(mut confinement: Confinement, walls: BoxWalls, network: &Network) -> Confinement {
     if walls == BoxWalls::None {
         return confinement;
@@ -88,8 +91,8 @@ impl Commands {
         let mut made = boxed(made, spec.walls, &attempt.rights.network);
         made.limits = BoxLimits {
             processes: spec.processes.unwrap_or(PROCESSES_MAX),
-            memory_bytes: spec.memory_bytes.unwrap_or(BoxLimits::UNLIMITED),
-            disk_bytes: spec.disk_bytes.unwrap_or(BoxLimits::UNLIMITED),
+            memory_bytes: spec.memory_bytes.unwrap_or(MEMORY_BYTES_MAX),
+            disk_bytes: spec.disk_bytes.unwrap_or(DISK_BYTES_MAX),
         };
         let mut begin = only_writable(&attempt.rights).unwrap_or(folders.scratch);
         if let Some(copy) = &copy {

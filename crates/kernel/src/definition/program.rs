@@ -101,12 +101,16 @@ impl ProgramCommand {
         Ok(Self::Words(command))
     }
 
-    /// What is started, for people and for what a user allows: without the task.
+    /// What is started, for people and for what a user allows: without the task. Words are quoted as for a shell where they
+    /// could be taken for others, so two commands never look the same.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
             Self::Known(known) => known.as_str().to_owned(),
-            Self::Words(command) => Vec::<String>::from(command.clone()).join(" "),
+            Self::Words(command) => {
+                let words = Vec::<String>::from(command.clone());
+                words.iter().map(|word| shown_word(word)).collect::<Vec<_>>().join(" ")
+            }
         }
     }
 
@@ -125,6 +129,19 @@ impl ProgramCommand {
             Self::Words(command) => check_places(command),
         }
     }
+}
+
+fn shown_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:,@+%".contains(c);
+    // The one place of the task, or a word that can be nothing else.
+    let is_goal = word
+        .strip_prefix("{{")
+        .and_then(|word| word.strip_suffix("}}"))
+        .is_some_and(|key| key.trim() == GOAL);
+    if is_goal || (!word.is_empty() && word.chars().all(is_plain)) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn check_places(command: &CommandTemplate) -> Result<(), ProgramCommandError> {

@@ -256,6 +256,10 @@ pub enum Refusal {
     NotAnAgent { agent: AgentId },
     #[error("`{agent}` is a pipeline, not an agent: name the agent of a running step")]
     StandsForSteps { agent: AgentId },
+    #[error(
+        "`{agent}` is a program and reads no messages: wait for its end, or cancel it and start another with what it should know"
+    )]
+    ReadsNothing { agent: AgentId },
     #[error("the topic `{topic}` is reserved for the tree's own events: choose another first word")]
     ReservedTopic { topic: Topic },
     #[error("the message has used up its ttl: do not forward it again")]
@@ -298,7 +302,7 @@ impl From<AmountError> for Refusal {
 
 impl Refusal {
     /// Every code.
-    pub const CODES: [&'static str; 102] = [
+    pub const CODES: [&'static str; 103] = [
         "bad_program",
         "tree_not_started",
         "tree_started_before",
@@ -388,6 +392,7 @@ impl Refusal {
         "inbox_full",
         "not_an_agent",
         "stands_for_steps",
+        "reads_nothing",
         "reserved_topic",
         "forwarded",
         "name_taken",
@@ -497,6 +502,7 @@ impl Refusal {
             Self::InboxFull { .. } => "inbox_full",
             Self::NotAnAgent { .. } => "not_an_agent",
             Self::StandsForSteps { .. } => "stands_for_steps",
+            Self::ReadsNothing { .. } => "reads_nothing",
             Self::ReservedTopic { .. } => "reserved_topic",
             Self::Forwarded => "forwarded",
             Self::NameTaken { .. } => "name_taken",

@@ -5,7 +5,7 @@ use spinney_kernel::context::{Contexts, End};
 use spinney_kernel::definition::{Network, SubjectPattern};
 use spinney_kernel::primitives::{AgentId, Body, CallId, Seq};
 use spinney_kernel::record::{ToolAsk, Work};
-use spinney_kernel::world::{AgentView, Halt, TreeState, World};
+use spinney_kernel::world::{AgentView, Call, CallStage, Halt, TreeState, World};
 
 /// A tree at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +19,9 @@ pub struct TreeSnapshot {
     pub agents: Vec<AgentView>,
     /// Open questions.
     pub questions: Vec<OpenQuestion>,
+    /// The agents that are programs which run: they continue when a ceiling is raised, and are lost when their process ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<AgentId>,
     /// Why it starts no new work, if it is halted.
     pub halted: Option<Halt>,
     /// How it ended, if it has.
@@ -50,7 +53,7 @@ impl TreeSnapshot {
     /// The view of a world and its contexts.
     #[must_use]
     pub fn at(world: &World, contexts: &Contexts) -> Self {
-        let question = |(id, call): (CallId, &spinney_kernel::world::Call)| match &call.work {
+        let question = |(id, call): (CallId, &Call)| match &call.work {
             Work::Question(question) => Some(OpenQuestion {
                 question: id,
                 path: world.agents().path(call.agent),
@@ -61,12 +64,17 @@ impl TreeSnapshot {
             }),
             Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Wait(_) => None,
         };
+        let program = |(_, call): (CallId, &Call)| {
+            let runs = call.work.is_program() && matches!(call.stage, CallStage::Running { .. });
+            runs.then(|| world.agents().id(call.agent).clone())
+        };
         let root = world.agents().root();
         Self {
             seq: world.seq(),
             state: world.state(),
             agents: world.directory().collect(),
             questions: world.calls().all().filter_map(question).collect(),
+            programs: world.calls().all().filter_map(program).collect(),
             halted: world.halted().cloned(),
             end: contexts.end().cloned(),
             so_far: root.and_then(|root| contexts.said(world.agents().id(root))).cloned(),

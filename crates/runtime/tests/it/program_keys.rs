@@ -43,6 +43,19 @@ fn g29_a_program_is_a_role_without_turns() {
     assert_eq!(program.halt_wait_ms(), 600_000);
 }
 
+/// What a user allows is one command: words are never read as other words.
+#[test]
+fn programs_with_other_words_look_different() {
+    let shown = |words: &str| {
+        let text = file(&format!("program: {words}"));
+        let definition = TreeFile::parse("tree.yaml", &text).unwrap().definition;
+        definition.roles.get("coder").unwrap().program.clone().unwrap().command.shown()
+    };
+    assert_eq!(shown("[/bin/agent, 'a b', '{{ goal }}']"), "/bin/agent 'a b' {{ goal }}");
+    assert_eq!(shown("[/bin/agent, a, b, '{{ goal }}']"), "/bin/agent a b {{ goal }}");
+    assert_eq!(shown(r#"[/bin/agent, "it's", "", '{{goal}}']"#), r"/bin/agent 'it'\''s' '' {{goal}}");
+}
+
 /// G29 (what a file says): a task fills one word, and what only agents with turns have is refused where it is.
 #[test]
 fn g29_what_is_no_program_is_refused_where_it_is() {

@@ -12,7 +12,7 @@ use spinney_kernel::context::Frame;
 use spinney_kernel::definition::{BudgetSpec, Refusal};
 use spinney_kernel::primitives::{Actor, AgentId, Body, RoleName};
 use spinney_kernel::rules::request::{Collect, Finish, Spawn};
-use spinney_kernel::world::AgentStatus;
+use spinney_kernel::world::{AgentStatus, AgentView};
 use spinney_view::wording::counted;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -30,6 +30,8 @@ const WIRE_AGENTS_MAX: usize = AGENTS_MAX as usize + WITHOUT_ACCOUNT_MAX;
 /// The agents of a run.
 pub(super) struct Agents {
     root: AgentId,
+    /// What the ids of its agents are made from besides their names on the wire: two programs of one tree use the same names.
+    salt: String,
     role: RoleName,
     terms: AgentTerms,
     table: Mutex<AgentTable>,
@@ -59,6 +61,8 @@ enum Life {
     /// It has a name on the wire.
     Named,
     Ended,
+    /// It is in the tree and none of the program's: nothing that the program says leads to it.
+    Stranger,
 }
 
 /// An agent as a program names it.
@@ -88,15 +92,31 @@ impl Agents {
     /// The agents of a tree, which an earlier process may have begun.
     pub(super) fn new(snapshot: &TreeSnapshot, role: RoleName, terms: AgentTerms) -> Option<Self> {
         let root = snapshot.agents.iter().find(|agent| agent.parent.is_none())?.agent.clone();
-        Some(Self::below(snapshot, root, role, terms))
+        Some(Self::with_salt(snapshot, root, String::new(), role, terms))
     }
 
     /// The agents of a program that is this agent of the tree.
     pub(super) fn below(snapshot: &TreeSnapshot, root: AgentId, role: RoleName, terms: AgentTerms) -> Self {
-        let life = |status| if status_is_over(status) { Life::Ended } else { Life::Unnamed };
-        let taken = snapshot.agents.iter().map(|agent| (agent.agent.clone(), life(&agent.status))).collect();
+        let salt = format!("{root}\n");
+        Self::with_salt(snapshot, root, salt, role, terms)
+    }
+
+    fn with_salt(
+        snapshot: &TreeSnapshot,
+        root: AgentId,
+        salt: String,
+        role: RoleName,
+        terms: AgentTerms,
+    ) -> Self {
+        let members = members(snapshot, &root);
+        let life = |agent: &AgentView| match agent.status {
+            _ if !members.contains(&agent.agent) => Life::Stranger,
+            AgentStatus::Ended(_) => Life::Ended,
+            _ => Life::Unnamed,
+        };
+        let taken = snapshot.agents.iter().map(|agent| (agent.agent.clone(), life(agent))).collect();
         let table = Mutex::new(AgentTable { by_wire: BTreeMap::new(), taken });
-        Self { root, role, terms, table }
+        Self { root, salt, role, terms, table }
     }
 
     /// The agent that is the program itself.
@@ -163,12 +183,32 @@ impl Agents {
         caller: &Caller,
         above: &AgentId,
     ) -> Result<(AgentId, bool), GatewayError> {
-        let (id, is_new) = table.id_of(wire, caller);
-        if !is_new {
-            table.taken.insert(id.clone(), Life::Named);
-            return Ok((id, true));
+        loop {
+            let (id, is_new) = table.id_of(&self.salt, wire, caller);
+            if !is_new {
+                table.taken.insert(id.clone(), Life::Named);
+                return Ok((id, true));
+            }
+            self.check_room(table, wire)?;
+            match tree.request(Actor::GATEWAY, self.new_agent(id.clone(), wire, caller, above)).await {
+                Ok(_) => {
+                    table.taken.insert(id.clone(), Life::Named);
+                    return Ok((id, true));
+                }
+                // Another agent of the tree has got it meanwhile.
+                Err(RequestError::Refused(Refusal::DuplicateId { agent })) => {
+                    table.taken.insert(agent, Life::Stranger);
+                }
+                // Its calls are held and booked anyway.
+                Err(RequestError::Refused(
+                    Refusal::DepthLimit { .. } | Refusal::AgentsLimit { .. } | Refusal::ChildrenLimit { .. },
+                )) => return Ok((above.clone(), false)),
+                Err(error) => return Err(GatewayError::new(GatewayErrorKind::Ended, error.to_string())),
+            }
         }
-        self.check_room(table, wire)?;
+    }
+
+    fn new_agent(&self, id: AgentId, wire: &WireAgent, caller: &Caller, above: &AgentId) -> Spawn {
         let limit = match self.terms.cost_nanos {
             Some(nanos) => Ceilings::NONE.with(Resource::Cost, nanos),
             None => Ceilings::NONE,
@@ -176,12 +216,12 @@ impl Agents {
         let session =
             wire.session.as_ref().map(|session| format!(" of session {session}")).unwrap_or_default();
         let kind = caller.role.as_ref().map(|role| format!(" ({role})")).unwrap_or_default();
-        let spawn = Spawn {
+        Spawn {
             parent: above.clone(),
             role: self.role.clone(),
             goal: format!("agent {}{kind}{session}", wire.agent),
             goal_tokens: None,
-            id: Some(id.clone()),
+            id: Some(id),
             model: None,
             tools: None,
             budget: BudgetSpec::with_limit(limit),
@@ -189,17 +229,6 @@ impl Agents {
             share: None,
             messages: Vec::new(),
             frame: Frame::default(),
-        };
-        match tree.request(Actor::GATEWAY, spawn).await {
-            Ok(_) => {
-                table.taken.insert(id.clone(), Life::Named);
-                Ok((id, true))
-            }
-            // Its calls are held and booked anyway.
-            Err(RequestError::Refused(
-                Refusal::DepthLimit { .. } | Refusal::AgentsLimit { .. } | Refusal::ChildrenLimit { .. },
-            )) => Ok((above.clone(), false)),
-            Err(error) => Err(GatewayError::new(GatewayErrorKind::Ended, error.to_string())),
         }
     }
 }
@@ -246,22 +275,34 @@ impl AgentTable {
 
     /// The id of an agent, and whether it has to be spawned. It follows from the names on the wire, so a resumed run finds
     /// its agents again.
-    fn id_of(&self, wire: &WireAgent, caller: &Caller) -> (AgentId, bool) {
+    fn id_of(&self, salt: &str, wire: &WireAgent, caller: &Caller) -> (AgentId, bool) {
         let kind = caller.role.as_ref().map(|role| slug(role.as_str())).unwrap_or_default();
         let kind = if kind.is_empty() { "agent".to_owned() } else { kind };
         let session = wire.session.as_ref().map(WireId::as_str).unwrap_or_default();
         for turn in 0_u64.. {
-            let named = format!("{session}\n{}\n{turn}", wire.agent);
+            let named = format!("{salt}{session}\n{}\n{turn}", wire.agent);
             let digits = &blake3::hash(named.as_bytes()).to_hex()[..DIGITS];
             let Ok(id) = format!("{kind}-{digits}").parse::<AgentId>() else { continue };
             match self.taken.get(&id) {
                 None => return (id, true),
                 Some(Life::Unnamed) => return (id, false),
-                Some(Life::Named | Life::Ended) => {}
+                Some(Life::Named | Life::Ended | Life::Stranger) => {}
             }
         }
         unreachable!("a tree has far fewer agents than ids")
     }
+}
+
+/// A program and everything that is below it already.
+pub(super) fn members(snapshot: &TreeSnapshot, program: &AgentId) -> BTreeSet<AgentId> {
+    let mut members: BTreeSet<AgentId> = [program.clone()].into();
+    // Parents come before their children.
+    for agent in &snapshot.agents {
+        if agent.parent.as_ref().is_some_and(|parent| members.contains(parent)) {
+            members.insert(agent.agent.clone());
+        }
+    }
+    members
 }
 
 /// A word of an id: lower case letters, digits and dashes.
@@ -269,10 +310,6 @@ fn slug(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let slug: String = text.chars().take(32).map(plain).collect();
     slug.trim_matches('-').to_owned()
-}
-
-const fn status_is_over(status: &AgentStatus) -> bool {
-    matches!(status, AgentStatus::Ended(_))
 }
 
 #[cfg(test)]
@@ -334,7 +371,7 @@ mod tests {
 
         async fn alive(&self) -> usize {
             let snapshot = self.tree.snapshot().await.unwrap();
-            snapshot.agents.iter().filter(|agent| !status_is_over(&agent.status)).count()
+            snapshot.agents.iter().filter(|agent| !matches!(agent.status, AgentStatus::Ended(_))).count()
         }
     }
 
@@ -387,6 +424,62 @@ mod tests {
             program.agents.collect(&program.tree, SILENT).await;
             assert_eq!(program.alive().await, left);
         }
+    }
+
+    /// Two programs of one tree use the same names: each has its own agents, and books at none of the other's, whichever names
+    /// it thinks up.
+    #[tokio::test(start_paused = true)]
+    async fn the_agents_of_one_program_are_not_those_of_another() {
+        let Program { _home, tree, agents } = Program::start().await;
+        let both = Program { _home, tree, agents };
+        let (one, two) = (both.calls("one", None).await, both.calls("two", None).await);
+        let role = || "agent".parse().unwrap();
+        let below = async |root: &AgentId| {
+            let snapshot = both.tree.snapshot().await.unwrap();
+            Agents::below(&snapshot, root.clone(), role(), AgentTerms::default())
+        };
+        let asks = async |agents: &Agents, name: &str| {
+            let caller = Caller {
+                program: AgentProgram::ClaudeCode,
+                session: WireId::new("s"),
+                agent: WireId::new(name),
+                parent: None,
+                role: None,
+                name: None,
+            };
+            let payer = agents.payer(&both.tree, &caller).await.unwrap();
+            let agent = payer.agent.clone();
+            agents.release(payer).await;
+            agent
+        };
+        let parent = async |agent: &AgentId| {
+            let snapshot = both.tree.snapshot().await.unwrap();
+            snapshot.agents.iter().find(|seen| seen.agent == *agent).unwrap().parent.clone().unwrap()
+        };
+        // The second begins when the first one's agent is there already, and when it is not.
+        let (of_one, early) = (below(&one).await, below(&two).await);
+        let first = asks(&of_one, "x").await;
+        let late = below(&two).await;
+        assert_eq!(parent(&first).await, one);
+        for of_two in [early, late] {
+            let second = asks(&of_two, "x").await;
+            assert_eq!((parent(&second).await, second != first), (two.clone(), true));
+        }
+        // The tree's own table has an id that the program thinks up: it gets another one.
+        let mut table = of_one.table.lock().await;
+        let wire = WireAgent { session: None, agent: WireId::new("y").unwrap() };
+        let caller = Caller {
+            program: AgentProgram::ClaudeCode,
+            session: None,
+            agent: None,
+            parent: None,
+            role: None,
+            name: None,
+        };
+        let (taken, _) = table.id_of(&of_one.salt, &wire, &caller);
+        table.taken.insert(taken.clone(), Life::Stranger);
+        let (other, is_new) = table.id_of(&of_one.salt, &wire, &caller);
+        assert!(other != taken && is_new);
     }
 
     /// A resumed run finds its agents again, and ends none that it has not seen.

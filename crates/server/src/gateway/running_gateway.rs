@@ -1,6 +1,6 @@
 //! A gateway that runs: its address, its key, how it starts and how it ends.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use tokio::time::{interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::agents::{AgentTerms, Agents};
+use super::agents::{AgentTerms, Agents, members};
 use super::counter::Counter;
 use super::definition::AGENT;
 use super::events::Follower;
@@ -279,18 +279,6 @@ impl Drop for Gateway {
         self.listening.abort();
         self.following.abort();
     }
-}
-
-/// A program and everything that is below it already.
-fn members(snapshot: &TreeSnapshot, program: &AgentId) -> BTreeSet<AgentId> {
-    let mut members: BTreeSet<AgentId> = [program.clone()].into();
-    // Parents come before their children.
-    for agent in &snapshot.agents {
-        if agent.parent.as_ref().is_some_and(|parent| members.contains(parent)) {
-            members.insert(agent.agent.clone());
-        }
-    }
-    members
 }
 
 async fn collect(run: Arc<Run>) {

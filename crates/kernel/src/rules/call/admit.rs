@@ -341,12 +341,15 @@ fn wait_at_ceiling(draft: &mut Draft<'_>, id: CallId, account: &AgentId) -> Admi
     Admitted::Waiting(WaitReason::Ceiling)
 }
 
-/// How a call ends that its caller gives up before it starts. One that waits at a ceiling says at which.
+/// How a call ends that its caller gives up before it starts. One that waits at a ceiling says at which: one of a program that
+/// is an agent of the tree waits there for its own and every ceiling above, and the root's halts the tree.
 pub(crate) fn given_up(draft: &Draft<'_>, id: CallId) -> Outcome {
-    let Some(call) = draft.call(id).filter(|call| call.stage == CallStage::Waiting(WaitReason::Ceiling))
-    else {
-        return Outcome::Cancelled;
-    };
+    let Some(call) = draft.call(id) else { return Outcome::Cancelled };
+    match call.stage {
+        CallStage::Waiting(WaitReason::Ceiling) => {}
+        CallStage::Waiting(WaitReason::Halted) if program::of(draft, call.agent).is_some() => {}
+        _ => return Outcome::Cancelled,
+    }
     let at = draft.agent(call.agent).account;
     match draft.ledger().fit(at, &needed(draft, id, call)) {
         Fit::Never(by, short) => {

@@ -71,7 +71,7 @@ pub use crate::rules::verb::{Accepted, OtherReply, Outside, Reply, Verb};
 
 use crate::definition::Refusal;
 use crate::primitives::{Actor, AgentId, Body, Part, SourceFile, TokenCount, limit};
-use crate::rules::Draft;
+use crate::rules::{Draft, program};
 use crate::world::{AgentIx, World};
 
 /// The version of requests, replies and views for other programs. It rises when one of them changes its meaning or
@@ -212,6 +212,15 @@ fn check_not_for_steps(world: &World, ix: AgentIx) -> Result<(), Refusal> {
         return Err(Refusal::StandsForSteps { agent: world.agent_id(ix).clone() });
     }
     Ok(())
+}
+
+/// Refuses an agent to which nothing can be said: a program reads its task and nothing after it.
+fn check_reads(world: &World, ix: AgentIx) -> Result<(), Refusal> {
+    check_not_for_steps(world, ix)?;
+    match program::of(world, ix) {
+        Some(_) => Err(Refusal::ReadsNothing { agent: world.agent_id(ix).clone() }),
+        None => Ok(()),
+    }
 }
 
 /// Refuses agents a verb that only people, and programs on their behalf, may use.

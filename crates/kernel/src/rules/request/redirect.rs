@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Accepted, Outside, Verb, check_not_for_steps, person};
+use super::{Accepted, Outside, Verb, check_reads, person};
 use crate::definition::{Refusal, check_said};
 use crate::primitives::{Actor, AgentId, Running, TokenCount, limit};
 use crate::record::{Event, Exit, Work};
@@ -38,7 +38,7 @@ impl Redirect {
     pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         person(by, "redirect an agent")?;
         let ix = signal::target(draft, by, &self.agent)?;
-        check_not_for_steps(draft, ix)?;
+        check_reads(draft, ix)?;
         check_said("instruction", &self.instruction, limit::TEXT_BYTES_MAX)?;
         draft.record(Event::AgentRedirected {
             agent: self.agent.clone(),

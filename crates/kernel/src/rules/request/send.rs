@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outside, Verb, check_not_for_steps};
+use super::{Outside, Verb, check_reads};
 use crate::definition::Refusal;
 use crate::primitives::{Actor, AgentId, Body, Category, Envelope, TokenCount, limit};
 use crate::record::Event;
@@ -58,7 +58,7 @@ impl Send {
         let to = self.to.clone();
         let Some(ix) = draft.agents().find(&to) else { return self.keep(draft, by) };
         let ix = draft.living(&to).map(|_| ix)?;
-        check_not_for_steps(draft, ix)?;
+        check_reads(draft, ix)?;
         room(draft.agent(ix).inbox.all().len(), &to)?;
         self.record(draft, by);
         if self.envelope.category == Category::Context {

@@ -142,6 +142,9 @@ impl Spawn {
         if role.program.is_none() {
             self.check_models(draft, parent, role, &model)?;
         }
+        if is_outside && role.program.is_some() {
+            check_agents_of_program(draft)?;
+        }
         let task = program::task(role, &self.goal, &self.messages)?.filter(|_| !is_outside);
         let caps = self.rights(draft, parent, role)?;
         self.budget.check()?;
@@ -340,6 +343,13 @@ pub(in crate::rules) fn check_agents(draft: &Draft<'_>) -> Result<(), Refusal> {
         return Err(Refusal::AgentsLimit { agents, agents_max: limits.agents_max });
     }
     Ok(())
+}
+
+/// A program names as many agents as it likes, so those of all programs together leave the other half to the tree.
+fn check_agents_of_program(draft: &Draft<'_>) -> Result<(), Refusal> {
+    let agents_max = draft.limits().agents_max / 2;
+    let agents = u32::try_from(draft.agents().len()).unwrap_or(u32::MAX);
+    if agents >= agents_max { Err(Refusal::AgentsLimit { agents, agents_max }) } else { Ok(()) }
 }
 
 /// Whether a child is spawned although a ceiling above it is spent.

@@ -245,9 +245,9 @@ const WINDOW: Keys = &[
 ];
 
 const BOX: Keys = &[
-    ("processes", "The most processes of one command; default 256."),
-    ("memory", "The most memory of one command; default 2GiB."),
-    ("disk", "By how much one command may grow its folders; default 1GiB."),
+    ("processes", "The most processes of one command; default 256, of a program 4,096."),
+    ("memory", "The most memory of one command; default 2GiB, of a program 8GiB."),
+    ("disk", "By how much one command may grow its folders; default 1GiB, of a program 32GiB."),
     (
         "env",
         "Variables of the user's environment that commands get, by name; each needs the user's permission.",
