@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use spinney::tree::{ProgramRun, ProgramRunner};
-use spinney_host::exec::agent::{AgentPlace, AgentReader, AgentReply, AgentStart};
+use spinney_host::exec::agent::{AgentPlace, AgentReader, AgentReply, AgentStart, AgentWork};
 use spinney_host::exec::environment::UserEnvironment;
 use spinney_host::exec::options::RunOptions;
 use spinney_host::user::configuration::Configuration;
@@ -99,7 +99,7 @@ async fn run_program(
     settings: ProgramSettings,
     calls: Arc<PendingCalls>,
 ) -> Result<ToolAnswer, AttemptError> {
-    let ProgramRun { tree, agent, spec, task, attempt, starter, .. } = run;
+    let ProgramRun { tree, agent, spec, task, attempt, starter, session, sessions, .. } = run;
     let ProgramSettings { user, gateway: settings } = settings;
     let on_limit = OnLimit::Wait(Duration::from_millis(spec.halt_wait_ms()));
     let settings = GatewaySettings { on_limit, ..settings };
@@ -114,13 +114,21 @@ async fn run_program(
     // It looks for the program's file.
     let start = off_workers(async move || {
         let place = AgentPlace { gateway: address, key: &key, walls };
-        AgentStart::new(&command, &task, &place, &user)
+        let work = session.as_ref().map_or(AgentWork::Task(&task), AgentWork::Rest);
+        AgentStart::new(&command, work, &place, &user)
     });
     let start = start.await.map_err(|error| failed(&error))?;
     let reader = Arc::new(Mutex::new(AgentReader::new(start.output)));
     let (read, watchers) = (Arc::clone(&reader), attempt.watchers.clone());
+    let mut named = None;
     let on_output = Box::new(move |bytes: &[u8]| {
-        let shown = read.lock().unwrap_or_else(PoisonError::into_inner).read(bytes);
+        let mut reader = read.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = reader.read(bytes);
+        if let Some(session) = reader.session().filter(|session| named.as_ref() != Some(*session)) {
+            // A busy tree is told with the next piece.
+            named = sessions.name(session.clone()).then(|| session.clone());
+        }
+        drop(reader);
         if !shown.is_empty() {
             watchers.show(&shown);
         }
@@ -191,6 +199,27 @@ impl Model for CallsOfPrograms {
             Some(calls) => GatewayModel::new(calls).used_when_stopped(attempt, said),
             // It may have been sent.
             None => Used::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spinney_host::doctor::tried_version;
+    use spinney_kernel::definition::KnownProgram;
+
+    /// What `doctor` says was tried is what the gateway's list was seen with, and what the page says.
+    #[test]
+    fn the_versions_that_were_tried_are_those_of_the_list() {
+        let list: serde_json::Value =
+            serde_json::from_str(include_str!("gateway/wire/allow_list.json")).unwrap();
+        let seen = |name: &str| list["seen_with"][name].as_str();
+        assert_eq!(tried_version(KnownProgram::Claude), seen("Claude Code"));
+        assert_eq!(tried_version(KnownProgram::Codex), seen("Codex"));
+        let page = include_str!("../../../docs/programs.md");
+        for program in KnownProgram::ALL {
+            let tried = tried_version(program);
+            assert!(tried.is_none_or(|version| page.contains(version)), "{program:?}");
         }
     }
 }

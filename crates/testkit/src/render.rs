@@ -178,6 +178,7 @@ pub(crate) fn event(event: &Event) -> String {
             format!("{call} attempt failed: {what}, spent {}", settled(spent, overrun, presumed))
         }
         Event::ConnectionEnded { call, connection } => format!("{call} connection to {connection}"),
+        Event::SessionNamed { call, session } => format!("{call} is session {session}"),
         Event::ConnectionsOmitted { call, totals } => more_connections(*call, totals),
         Event::CallHeldBack { call, by, until } => format!("{call} held back by {by} until {}", until.0),
         Event::CallEnded { call, outcome, spent, overrun, presumed, .. } => {

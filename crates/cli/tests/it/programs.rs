@@ -2,6 +2,7 @@
 //! token of output costs a tenth of a cent.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
@@ -221,6 +222,43 @@ fn g11_after_the_halt_wait_a_program_reads_our_text_and_its_result_is_partial() 
     assert!(team.upstream.asked().is_empty());
 }
 
+/// G11: at the root's ceiling the tree is halted, and the process that runs it stays for as long as a program waits: a raise
+/// from another terminal lets it finish.
+#[test]
+fn g11_a_halted_tree_stays_while_a_program_waits() {
+    let team = halted_team("call 100 hello > /dev/null\ncall 600 hello > /dev/null\necho done\n", "1h");
+    let mut playing = team.starts(&[]);
+    playing.until("tree_halted");
+    let told = playing.until_noted("continue with");
+    assert!(told.contains("budget") && told.contains("--add-usd 0.05"), "{told}");
+    let raised = team.stage.spinney(&["budget", "last", "--add-usd", "0.05"]);
+    assert_eq!(raised.code, Some(0), "{}{}", raised.out, raised.err);
+    let ended = playing.end();
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    assert_eq!(team.end("coder"), ("completed".to_owned(), 200_000_000));
+}
+
+/// G11: a program that gives up at the root's ceiling has said what it has.
+#[test]
+fn g11_a_program_that_gives_up_at_the_roots_ceiling_is_exhausted() {
+    let script =
+        "call 100 hello > /dev/null\ncall 600 hello | grep -o 'cost ceiling of[^\"]*'\necho this far\n";
+    let team = halted_team(script, "50ms");
+    let ended = team.runs();
+    assert_eq!(ended.code, Some(3), "{}{}", ended.out, ended.err);
+    assert_eq!(team.end("coder"), ("exhausted".to_owned(), 100_000_000));
+}
+
+/// A tree whose root's ceiling halts it: after a call of $0.10 one of $0.60 needs $0.05 more.
+fn halted_team(script: &str, halt_wait: &str) -> Team {
+    let budget = json!({ "on_low": "halt", "halt_wait": halt_wait });
+    Team::new(
+        &rules(&[spawn("coder", "Write it")]),
+        &json!({ "cost_usd": 0.65, "answer_reserve": "0%" }),
+        &[("coder", script, json!({ "budget": budget }))],
+    )
+}
+
 /// O15: cancelling a tree ends everything that its programs started.
 #[test]
 fn o15_a_cancelled_tree_leaves_nothing_of_its_programs() {
@@ -280,6 +318,124 @@ fn g29_a_killed_process_leaves_no_program_and_starts_none_twice() {
     assert!(!lives(&nap()));
     let lost = team.events("agent_ended");
     assert!(lost.iter().any(|event| event["exit"]["error"]["code"] == "program_lost"), "{lost:?}");
+}
+
+/// G29: a program that named its session continues in it after kill -9: it is not told its task again, finds its home as it
+/// left it, and what it used before and after is booked once.
+#[test]
+fn g29_a_killed_program_continues_in_its_session() {
+    let team = Team::new(
+        &rules(&[spawn("coder", "Write it")]),
+        &json!({ "cost_usd": 1.2 }),
+        &[("coder", "", json!({ "budget": { "cost_usd": 0.5 } }))],
+    );
+    let claude = format!(
+        r#"#!/bin/bash
+{CALLS}
+if [[ " $* " == *" --resume s-1 "* ]]; then
+    echo resumed >> ~/log
+    call 100 hello > /dev/null
+    echo "{{\"type\":\"result\",\"is_error\":false,\"result\":\"home: $(paste -sd' ' ~/log); told: ${{*##*-- }}\"}}"
+    exit
+fi
+echo started >> ~/log
+echo '{{"type":"system","subtype":"init","session_id":"s-1"}}'
+call 100 hello > /dev/null
+sleep {}
+"#,
+        nap_seconds()
+    );
+    let bin = team.stage.folder().join("bin");
+    team.stage.file("bin/claude", &claude);
+    fs::set_permissions(bin.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut tree: Value = serde_json::from_str(&fs::read_to_string(&team.file).unwrap()).unwrap();
+    tree["agents"]["coder"]["program"] = json!("claude");
+    team.stage.file("tree.json", &tree.to_string());
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let address = team.upstream.url.strip_suffix("/v1").unwrap();
+    let environment =
+        [("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", address), ("PATH", path.as_str())];
+    let allowed = ["--allow-box", "program:claude"];
+    let mut playing =
+        team.stage.play_in(&[&["run", &team.file, "--json"], &allowed[..]].concat(), &environment);
+    playing.until("session_named");
+    team.upstream.was_asked(1);
+    while !lives(&nap()) {
+        std::thread::yield_now();
+    }
+    playing.kill();
+    until_gone(&nap());
+    let resume = [&["resume", "last", "--json"], &allowed[..]].concat();
+    let ended = team.stage.play_in(&resume, &environment).end();
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    let output = ended.result()["output"].as_str().unwrap().to_owned();
+    assert!(output.starts_with("home: started resumed; told: You were interrupted."), "{output}");
+    assert_eq!(team.end("coder"), ("completed".to_owned(), 200_000_000));
+    assert_eq!(team.upstream.asked().len(), 2);
+    assert_eq!(team.events("session_named").len(), 1);
+    assert_eq!(team.stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
+/// G29: ten programs at once leave no process, no descriptor and no port in the process that ran them.
+#[test]
+fn g29_ten_programs_leave_no_process_descriptor_or_port() {
+    let ten: Vec<String> = (0..10).map(|at| spawn("coder", &format!("Write part {at}"))).collect();
+    let asks = "{ tool: ask_human, args: { question: Go on? } }";
+    let turn = |turn: u32, calls: &str| {
+        format!("  - {{ when: {{ agent: lead, turn: {turn} }}, call: [{calls}] }}\n")
+    };
+    let turns = [turn(1, &ten[0]), turn(2, asks), turn(3, &ten.join(", ")), turn(4, asks)];
+    let script = "call 100 hello > /dev/null\nsleep NAP &\necho done\n";
+    let team = Team::new(
+        &format!("rules:\n{}  - {{ say: Done. }}\n", turns.concat()),
+        &json!({ "cost_usd": 9 }),
+        &[("coder", script, json!({}))],
+    );
+    let mut tree: Value = serde_json::from_str(&fs::read_to_string(&team.file).unwrap()).unwrap();
+    tree["agents"]["lead"]["tools"] = json!(["spawn_agent", "ask_human"]);
+    team.stage.file("tree.json", &tree.to_string());
+    let started = team.starts(&["--detach"]).end();
+    assert_eq!(started.code, Some(0), "{}{}", started.out, started.err);
+    let runs = process_with(&["--detached", &team.file]).unwrap();
+    let mut events = team.stage.play(&["events", "last", "--follow", "--json"]);
+    events.until("question_asked");
+    until_gone(&nap());
+    let after_one = fs::read_dir(format!("/proc/{runs}/fd")).unwrap().count();
+    assert_eq!(team.stage.spinney(&["answer", "last", "Yes."]).code, Some(0));
+    events.until("question_asked");
+    until_gone(&nap());
+    // Connections of the programs may still be closing.
+    while fs::read_dir(format!("/proc/{runs}/fd")).unwrap().count() > after_one {
+        std::thread::yield_now();
+    }
+    assert_eq!(listening_ports(runs), 0);
+    assert_eq!(team.stage.spinney(&["answer", "last", "Yes."]).code, Some(0));
+    events.until("\"type\":\"agent_ended\",");
+    assert_eq!(events.end().code, Some(0));
+    assert_eq!(team.end("lead").1, 1_100_000_000);
+    assert_eq!(team.upstream.asked().len(), 11);
+}
+
+/// The process with these words in its command line.
+fn process_with(words: &[&str]) -> Option<u32> {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let mut ids = processes.filter_map(|process| process.file_name().to_str()?.parse::<u32>().ok());
+    ids.find(|id| {
+        let command = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command).into_owned();
+        words.iter().all(|word| command.split('\0').any(|part| part == *word))
+    })
+}
+
+/// How many TCP ports a process listens on.
+fn listening_ports(process: u32) -> usize {
+    let sockets = fs::read_dir(format!("/proc/{process}/fd")).unwrap().filter_map(Result::ok);
+    let sockets = sockets.filter_map(|socket| fs::read_link(socket.path()).ok());
+    let sockets: Vec<String> = sockets.map(|socket| socket.display().to_string()).collect();
+    let tcp = fs::read_to_string("/proc/net/tcp").unwrap();
+    let listens = tcp.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let listens = listens.filter(|line| line.get(3) == Some(&"0A") && line.len() > 9);
+    listens.filter(|line| sockets.contains(&format!("socket:[{}]", line[9]))).count()
 }
 
 /// A file alone starts no program: the whole command is shown, and the option that allows it.

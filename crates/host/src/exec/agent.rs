@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use spinney_drivers::sandbox::Confinement;
 use spinney_kernel::definition::{BoxWalls, KnownProgram, ProgramCommand};
 use spinney_kernel::port::program::InstalledPath;
-use spinney_kernel::primitives::CommandExit;
+use spinney_kernel::primitives::{CommandExit, SessionId};
 
 use super::boxed::installation;
 use super::claude::SWITCHES;
@@ -23,6 +23,9 @@ use crate::user::variables::of_environment;
 
 /// Codex prints its events; the option has the name of one of ours.
 const CODEX_EVENTS: &str = concat!("--", "json");
+/// What a program is told that was interrupted. Its session has the task.
+const CONTINUE: &str =
+    "You were interrupted. Continue with your task where you stopped, and check first what is done already.";
 /// A longer line of output is not read.
 const LINE_BYTES_MAX: usize = 8 << 20;
 
@@ -38,6 +41,15 @@ pub struct AgentStart {
     pub installation: Vec<InstalledPath>,
     /// How its output is read.
     pub output: AgentOutput,
+}
+
+/// What a program is started for.
+#[derive(Clone, Copy, Debug)]
+pub enum AgentWork<'a> {
+    /// Its task.
+    Task(&'a str),
+    /// The rest of what it was told in a session, which a crash interrupted.
+    Rest(&'a SessionId),
 }
 
 /// Where a program finds the gateway, and what surrounds it.
@@ -56,6 +68,9 @@ pub enum AgentStartError {
     /// It does not take its task.
     #[error(transparent)]
     Task(#[from] spinney_kernel::definition::CommandFillError),
+    /// It named a session, and is started in none.
+    #[error("this program cannot be continued in a session")]
+    NoSessions,
     /// It does not take its arguments.
     #[error(transparent)]
     Arguments(#[from] BadArguments),
@@ -69,7 +84,7 @@ impl AgentStart {
     /// What is missing, before anything is started.
     pub fn new(
         command: &ProgramCommand,
-        task: &str,
+        work: AgentWork<'_>,
         place: &AgentPlace<'_>,
         user: &UserEnvironment,
     ) -> Result<Self, AgentStartError> {
@@ -82,13 +97,25 @@ impl AgentStart {
                 let settings = claude_settings(&anthropic, own);
                 let mode = if own == OwnSandbox::Off { "bypassPermissions" } else { "acceptEdits" };
                 let mut all = words(&["claude", "-p", "--output-format", "stream-json", "--verbose"]);
-                all.extend(words(&["--settings", &settings, "--permission-mode", mode, "--", task]));
+                all.extend(words(&["--settings", &settings, "--permission-mode", mode]));
+                match work {
+                    AgentWork::Task(task) => all.extend(words(&["--", task])),
+                    AgentWork::Rest(session) => {
+                        all.extend(words(&["--resume", session.as_str(), "--", CONTINUE]));
+                    }
+                }
                 // It refuses to work without questions as root, unless it knows that something is around it.
                 let sandbox = (own == OwnSandbox::Off).then(|| ("IS_SANDBOX".to_owned(), "1".to_owned()));
                 (all, CalledProviders::Anthropic, AgentOutput::Claude, sandbox)
             }
             ProgramCommand::Known(KnownProgram::Codex) => {
-                let given = words(&["exec", CODEX_EVENTS, "--skip-git-repo-check", "--", task]);
+                let mut given = words(&["exec", CODEX_EVENTS, "--skip-git-repo-check"]);
+                match work {
+                    AgentWork::Task(task) => given.extend(words(&["--", task])),
+                    AgentWork::Rest(session) => {
+                        given.extend(words(&["resume", session.as_str(), "--", CONTINUE]));
+                    }
+                }
                 let led = CodexArguments::read(&given)?.leading_to(&open_ai, WebSearch::Refused, own);
                 let all = [OsString::from("codex")].into_iter().chain(led).collect();
                 (all, CalledProviders::OpenAi, AgentOutput::Codex, None)
@@ -96,10 +123,12 @@ impl AgentStart {
             ProgramCommand::Known(KnownProgram::Opencode) => {
                 let config = opencode_config(&anthropic, &open_ai, key);
                 let variable = ("OPENCODE_CONFIG_CONTENT".to_owned(), config);
+                let AgentWork::Task(task) = work else { return Err(AgentStartError::NoSessions) };
                 let all = words(&["opencode", "run", "--", task]);
                 (all, CalledProviders::Any, AgentOutput::Plain, Some(variable))
             }
             ProgramCommand::Words(template) => {
+                let AgentWork::Task(task) = work else { return Err(AgentStartError::NoSessions) };
                 let place = GatewayPlace { anthropic: &anthropic, open_ai: &open_ai, key };
                 // Before the task is in it: a task may well speak of a key.
                 let led = template.clone().with_fixed_words(|word| {
@@ -180,7 +209,7 @@ pub struct AgentReply {
     /// Its last message.
     pub text: String,
     /// The session that it can be continued by, if it named one.
-    pub session: Option<String>,
+    pub session: Option<SessionId>,
     /// Whether it says that it failed.
     pub is_error: bool,
 }
@@ -231,9 +260,7 @@ impl AgentReader {
         match self.output {
             AgentOutput::Plain => {}
             AgentOutput::Claude => {
-                if let Some(session) = text(&event["session_id"]) {
-                    self.reply.session = Some(session);
-                }
+                self.named(&event["session_id"]);
                 match event["type"].as_str() {
                     Some("assistant") => {
                         for block in event["message"]["content"].as_array().into_iter().flatten() {
@@ -253,7 +280,7 @@ impl AgentReader {
                 }
             }
             AgentOutput::Codex => match event["type"].as_str() {
-                Some("thread.started") => self.reply.session = text(&event["thread_id"]),
+                Some("thread.started") => self.named(&event["thread_id"]),
                 Some("item.completed") if event["item"]["type"] == "agent_message" => {
                     if let Some(said) = text(&event["item"]["text"]) {
                         self.said(said, shown);
@@ -268,6 +295,19 @@ impl AgentReader {
                 }
                 _ => {}
             },
+        }
+    }
+
+    /// The session that it can be continued by, if it named one so far.
+    #[must_use]
+    pub const fn session(&self) -> Option<&SessionId> {
+        self.reply.session.as_ref()
+    }
+
+    /// A name that cannot be a session's is none.
+    fn named(&mut self, session: &Value) {
+        if let Some(session) = session.as_str().and_then(|session| session.parse().ok()) {
+            self.reply.session = Some(session);
         }
     }
 
@@ -302,6 +342,7 @@ impl AgentReader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::environment::AnthropicKey;
 
     const SUCCESS: Option<CommandExit> = Some(CommandExit::Code(0));
 
@@ -319,7 +360,7 @@ mod tests {
             let shown: String = output.as_bytes().chunks(size).map(|piece| reader.read(piece)).collect();
             assert_eq!(shown, "I begin.\n");
             let reply = reader.end(output, "", SUCCESS);
-            let session = Some("s1".to_owned());
+            let session = Some("s1".parse().unwrap());
             assert_eq!(reply, AgentReply { text: "It is done.".to_owned(), session, is_error: false });
         }
     }
@@ -335,7 +376,10 @@ mod tests {
         ];
         reader.read(lines.join("\n").as_bytes());
         let reply = reader.end("", "", SUCCESS);
-        assert_eq!((reply.text.as_str(), reply.session.as_deref()), ("Fine.", Some("t1")));
+        assert_eq!(
+            (reply.text.as_str(), reply.session.as_ref().map(SessionId::as_str)),
+            ("Fine.", Some("t1"))
+        );
         assert!(!reply.is_error);
     }
 
@@ -359,13 +403,39 @@ mod tests {
             AgentPlace { gateway: "127.0.0.1:4100".parse().unwrap(), key: "run-key", walls: BoxWalls::Whole };
         let command = ProgramCommand::words(&["agent", "--url={openai_base_url}", "{key}", "{{ goal }}"]);
         let command = command.unwrap();
-        let start = AgentStart::new(&command, "tell me {key} {openai_base_url}", &place, &user).unwrap();
+        let start =
+            AgentStart::new(&command, AgentWork::Task("tell me {key} {openai_base_url}"), &place, &user)
+                .unwrap();
         let expected =
             ["agent", "--url=http://127.0.0.1:4100/v1", "run-key", "tell me {key} {openai_base_url}"];
         assert_eq!(start.arguments, expected);
-        assert!(AgentStart::new(&command, "--help", &place, &user).is_err());
+        assert!(AgentStart::new(&command, AgentWork::Task("--help"), &place, &user).is_err());
         let codex = ProgramCommand::Known(KnownProgram::Codex);
-        let start = AgentStart::new(&codex, "--full-auto", &place, &user).unwrap();
+        let start = AgentStart::new(&codex, AgentWork::Task("--full-auto"), &place, &user).unwrap();
         assert_eq!(&start.arguments[start.arguments.len() - 2..], ["--", "--full-auto"]);
+    }
+
+    /// A program continues in its session and is not told its task again. What it names is never an option.
+    #[test]
+    fn a_program_continues_in_its_session() {
+        let mut user = UserEnvironment::default();
+        user.open_ai_key.get_or_insert("k".to_owned());
+        user.anthropic_key.get_or_insert(AnthropicKey::ApiKey("k".to_owned()));
+        let place =
+            AgentPlace { gateway: "127.0.0.1:4100".parse().unwrap(), key: "run-key", walls: BoxWalls::Whole };
+        let session: SessionId = "0199a-b".parse().unwrap();
+        let words = |command: &ProgramCommand| {
+            let start = AgentStart::new(command, AgentWork::Rest(&session), &place, &user).unwrap();
+            start.arguments.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>()
+        };
+        let claude = words(&ProgramCommand::Known(KnownProgram::Claude));
+        assert_eq!(claude[claude.len() - 4..], ["--resume", "0199a-b", "--", CONTINUE]);
+        let codex = words(&ProgramCommand::Known(KnownProgram::Codex));
+        assert_eq!(codex[codex.len() - 4..], ["resume", "0199a-b", "--", CONTINUE]);
+        let own = ProgramCommand::words(&["agent", "{{ goal }}"]).unwrap();
+        assert!(AgentStart::new(&own, AgentWork::Rest(&session), &place, &user).is_err());
+        let mut reader = AgentReader::new(AgentOutput::Claude);
+        reader.read(b"{\"type\":\"system\",\"session_id\":\"--dangerously-skip-permissions\"}\n");
+        assert_eq!(reader.session(), None);
     }
 }

@@ -201,6 +201,12 @@ name!(
 );
 
 name!(
+    /// A session of a program that is an agent, as the program names it: it continues with what it knew there. It is a word of
+    /// a command, and never an option.
+    SessionId, "session id", is_session,
+    "1 to 128 characters of A-Z, a-z, 0-9 and `._-`, the first a letter or digit"
+);
+name!(
     /// What a message is about, for watchers: words separated by dots, the most general first.
     Topic, "topic", is_label,
     "1 to 128 characters of A-Z, a-z, 0-9 and `._:/-`, the first a letter or digit"
@@ -631,6 +637,10 @@ fn is_printed(text: &str) -> bool {
 
 fn is_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn is_session(text: &str) -> bool {
+    is_label(text) && !text.contains([':', '/'])
 }
 
 fn is_label(text: &str) -> bool {

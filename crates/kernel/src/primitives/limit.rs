@@ -204,6 +204,8 @@ pub const HOSTS_ASKED_MAX: usize = 16;
 pub const HOST_BYTES_MAX: usize = 255;
 /// Most connections of one call that its journal has one by one; of the others it has the sums.
 pub const CALL_CONNECTIONS_MAX: u16 = 256;
+/// Most sessions that one program may name. It is continued by the last one.
+pub const CALL_SESSIONS_MAX: u8 = 16;
 /// Most files that one tool call may write. Together they have at most as many bytes as one blob.
 pub const CALL_FILES_MAX: usize = 256;
 /// Longest pattern of an approval that is remembered, in bytes: what a person can read.

@@ -9,7 +9,7 @@ use crate::budget::{Amounts, Shortfall, Terms};
 use crate::definition::{ApprovalScope, Definition, Graph, ModelSpec, SubjectPattern};
 use crate::primitives::{
     Actor, AgentId, BlobRef, Body, CallId, Category, CheckpointKind, CheckpointName, Connection,
-    ConnectionTotals, Envelope, Fault, ModelName, OutputPath, Running, SealKind, Seq, SourceFile,
+    ConnectionTotals, Envelope, Fault, ModelName, OutputPath, Running, SealKind, Seq, SessionId, SourceFile,
     SourceFiles, StoredFile, Time, TimerId, TokenCount, ToolName, TraceParent, TreeId, ValueName,
 };
 use crate::record::{
@@ -186,7 +186,12 @@ pub enum Event {
         call: CallId,
         totals: ConnectionTotals,
     },
-    /// After a restart, the same attempt was started again under the same key and hold.
+    /// A program that is an agent named the session that it is continued by. The last one counts.
+    SessionNamed {
+        call: CallId,
+        session: SessionId,
+    },
+    /// After a restart, the same attempt was started again under the same key and hold. A program continues in its session.
     CallResumed {
         call: CallId,
     },
@@ -437,6 +442,7 @@ impl Event {
             Self::FirstToken { .. } => "first_token",
             Self::ConnectionEnded { .. } => "connection_ended",
             Self::ConnectionsOmitted { .. } => "connections_omitted",
+            Self::SessionNamed { .. } => "session_named",
             Self::CallResumed { .. } => "call_resumed",
             Self::CallSwitched { .. } => "call_switched",
             Self::AttemptFailed { .. } => "attempt_failed",
@@ -512,6 +518,7 @@ impl Event {
             | Self::FirstToken { .. }
             | Self::ConnectionEnded { .. }
             | Self::ConnectionsOmitted { .. }
+            | Self::SessionNamed { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
@@ -541,6 +548,7 @@ impl Event {
             | Self::FirstToken { call }
             | Self::ConnectionEnded { call, .. }
             | Self::ConnectionsOmitted { call, .. }
+            | Self::SessionNamed { call, .. }
             | Self::CallResumed { call }
             | Self::CallSwitched { call, .. }
             | Self::AttemptFailed { call, .. }
@@ -599,6 +607,7 @@ impl Event {
             | Self::FirstToken { .. }
             | Self::ConnectionEnded { .. }
             | Self::ConnectionsOmitted { .. }
+            | Self::SessionNamed { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
@@ -667,6 +676,7 @@ impl Event {
             | Self::FirstToken { .. }
             | Self::ConnectionEnded { .. }
             | Self::ConnectionsOmitted { .. }
+            | Self::SessionNamed { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }

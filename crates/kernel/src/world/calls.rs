@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU16;
 
 use crate::budget::Amounts;
-use crate::primitives::{CallId, Fault, ModelName, Time, TimerId};
+use crate::primitives::{CallId, Fault, ModelName, SessionId, Time, TimerId};
 use crate::record::Work;
 use crate::world::AgentIx;
 
@@ -45,9 +45,19 @@ pub(crate) struct Past {
     pub(crate) breaker_waits: u32,
     /// The output cap that an outside program asked for, if its call got a smaller one.
     pub(crate) asked_cap: Option<u64>,
+    /// The session that a program is continued by.
+    session: Option<SessionId>,
+    /// How many it has named.
+    pub(crate) sessions: u8,
 }
 
 impl Past {
+    /// Records the session of a program.
+    pub(crate) fn name(&mut self, session: &SessionId) {
+        self.session = Some(session.clone());
+        self.sessions += 1;
+    }
+
     /// Records a fault, or an attempt lost with its process.
     pub(crate) fn take(&mut self, fault: Option<&Fault>) {
         match fault {
@@ -72,6 +82,12 @@ impl Call {
     #[must_use]
     pub fn is_retry(&self) -> bool {
         self.past().is_some_and(|past| past.fault.is_some())
+    }
+
+    /// The session that a program is continued by, if it named one.
+    #[must_use]
+    pub fn session(&self) -> Option<&SessionId> {
+        self.past()?.session.as_ref()
     }
 
     /// Whether its agent was rolled back since, so its result is discarded.

@@ -37,6 +37,7 @@ impl World {
             | Event::FirstToken { .. }
             | Event::ConnectionEnded { .. }
             | Event::ConnectionsOmitted { .. }
+            | Event::SessionNamed { .. }
             | Event::AttemptFailed { .. }
             | Event::CallHeldBack { .. }
             | Event::CallEnded { .. }

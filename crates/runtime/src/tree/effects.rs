@@ -9,11 +9,13 @@ use futures::FutureExt;
 use spinney_journal::Journal;
 use spinney_kernel::budget::Used;
 use spinney_kernel::context::{Contexts, Origin, SharedText};
-use spinney_kernel::definition::{Builtin, ProgramSpec};
+use spinney_kernel::definition::Builtin;
 use spinney_kernel::port::blobs::{BlobReader, missed};
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model};
 use spinney_kernel::port::{Pending, PersonHandle, model, tool};
-use spinney_kernel::primitives::{CallId, Fault, FaultKind, Millis, ModelName, Part, WrittenFile, limit};
+use spinney_kernel::primitives::{
+    CallId, Fault, FaultKind, Millis, ModelName, Part, SessionId, WrittenFile, limit,
+};
 use spinney_kernel::record::ToolAsk;
 use spinney_kernel::rules::report::{Done, Failed, Report};
 use spinney_kernel::world::World;
@@ -26,8 +28,8 @@ use super::connections::CallConnections;
 use super::hooked::{Ended, Verdict, Veto};
 use super::payload::{Payload, returned_with, said};
 use super::person::CallPerson;
-use super::prepared::{ModelStart, Preparing, ToolStart};
-use super::program::{ProgramRun, ProgramRunner};
+use super::prepared::{ModelStart, Preparing, ProgramToRun, ToolStart};
+use super::program::{ProgramRun, ProgramRunner, ProgramSessions};
 use crate::bus::{Delta, Hub};
 use crate::call_limits::{CallLimits, CallPass, NotYet, Sending};
 use crate::clock::Clock;
@@ -50,6 +52,8 @@ pub(super) enum EffectResult {
     FirstToken(Ticket),
     /// Connections of a running tool have ended.
     Connections(CallId),
+    /// A program named the session that it is continued by.
+    Session(Ticket, SessionId),
     /// A hook refused the charge: before the report, or after it if the call was stopped meanwhile.
     Veto(Veto),
 }
@@ -168,7 +172,7 @@ impl Effects {
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, tool = %attempt.tool, "call started");
         let drivers = self.drivers.clone();
         let called = match program {
-            Some(program) => self.program(program, attempt),
+            Some(program) => self.program(program, ticket, attempt),
             None => tool_of(&drivers, attempt),
         };
         let (stop, mut stopped) = oneshot::channel();
@@ -188,11 +192,17 @@ impl Effects {
     }
 
     /// The program of an agent.
-    fn program(&self, spec: Arc<ProgramSpec>, attempt: tool::ToolAttempt) -> Result<ToolWork, AttemptError> {
+    fn program(
+        &self,
+        program: ProgramToRun,
+        ticket: Ticket,
+        attempt: tool::ToolAttempt,
+    ) -> Result<ToolWork, AttemptError> {
         let Some((programs, starter)) = self.programs.as_ref().zip(self.drivers.program_starter()) else {
             return Err(missing("programs"));
         };
-        let run = ProgramRun::new(programs.tree.clone(), spec, attempt, Arc::clone(starter));
+        let sessions = ProgramSessions::new(ticket, self.reports.clone());
+        let run = ProgramRun::new(programs.tree.clone(), (program, sessions), attempt, Arc::clone(starter));
         Ok(programs.runner.run(run))
     }
 

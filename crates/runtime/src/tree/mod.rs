@@ -55,7 +55,7 @@ pub use free_budget::{FreeBudget, ScarcestCeiling};
 pub use gather::{Quorum, Replies, ReplyError};
 pub use incoming::IncomingTree;
 pub use output::OutputError;
-pub use program::{ProgramRun, ProgramRunner};
+pub use program::{ProgramRun, ProgramRunner, ProgramSessions};
 pub use replay::{Diverged, Verified, verify};
 pub(crate) use run::{Begin, Seed, begin, claimed, release};
 pub use shared::{shared_json, shared_values};

@@ -8,7 +8,7 @@ use spinney_kernel::context::{Contexts, Origin};
 use spinney_kernel::definition::{ProgramSpec, Role};
 use spinney_kernel::port::blobs::BlobReader;
 use spinney_kernel::port::{AgentFolder, Rights, model, tool};
-use spinney_kernel::primitives::{AgentId, CallId, limit};
+use spinney_kernel::primitives::{AgentId, CallId, SessionId, limit};
 use spinney_kernel::record::{Alarm, Effect, ModelCall, Work};
 use spinney_kernel::world::World;
 
@@ -38,6 +38,13 @@ pub(super) struct ModelStart {
     pub(super) rates: CallRates,
 }
 
+/// The program of an agent.
+pub(super) struct ProgramToRun {
+    pub(super) spec: Arc<ProgramSpec>,
+    /// Where it continues.
+    pub(super) session: Option<SessionId>,
+}
+
 pub(super) struct ToolStart {
     pub(super) ticket: Ticket,
     pub(super) attempt: tool::ToolAttempt,
@@ -45,7 +52,7 @@ pub(super) struct ToolStart {
     /// How many bytes of the output are shown whole, if the tool sets that.
     pub(super) shown_bytes: Option<u32>,
     /// If it is the program of its agent.
-    pub(super) program: Option<Arc<ProgramSpec>>,
+    pub(super) program: Option<ProgramToRun>,
     pub(super) hooked: Option<Box<Hooked>>,
 }
 
@@ -134,9 +141,13 @@ impl Preparing<'_> {
                 let definition = self.world.definition();
                 let role = definition.roles.get(&origin.role);
                 let spec = definition.tools.get(&tool);
-                let Work::Tool(work) = &self.world.call(call)?.work else { return None };
+                let running = self.world.call(call)?;
+                let Work::Tool(work) = &running.work else { return None };
                 let program = role.and_then(|role| role.program.as_deref()).filter(|_| work.is_program);
-                let program = program.cloned().map(Arc::new);
+                let program = program.map(|spec| ProgramToRun {
+                    spec: Arc::new(spec.clone()),
+                    session: running.session().cloned(),
+                });
                 // Only its agent's time ends a program.
                 let default_ms =
                     if program.is_some() { limit::TIMEOUT_MS_MAX } else { limit::TOOL_TIMEOUT_MS };

@@ -8,9 +8,12 @@ use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Model};
 use spinney_kernel::port::program::ProgramStarter;
 use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt};
-use spinney_kernel::primitives::AgentId;
+use spinney_kernel::primitives::{AgentId, SessionId};
+use tokio::sync::mpsc::Sender;
 
 use super::Tree;
+use super::effects::{EffectResult, Ticket};
+use super::prepared::ProgramToRun;
 
 /// Runs the programs that are agents of the trees of a home.
 pub trait ProgramRunner: Send + Sync {
@@ -37,17 +40,41 @@ pub struct ProgramRun {
     pub attempt: ToolAttempt,
     /// Starts it in its box.
     pub starter: Arc<dyn ProgramStarter>,
+    /// The session in which it continues after a crash. Then it is not told its task again.
+    pub session: Option<SessionId>,
+    /// Takes the sessions that it names.
+    pub sessions: ProgramSessions,
+}
+
+/// Records the session that a program is continued by, as soon as the program names it.
+#[derive(Clone)]
+pub struct ProgramSessions {
+    ticket: Ticket,
+    reports: Sender<EffectResult>,
+}
+
+impl ProgramSessions {
+    pub(super) fn new(ticket: Ticket, reports: Sender<EffectResult>) -> Self {
+        Self { ticket, reports }
+    }
+
+    /// Names the session. Returns whether it was taken: if not, the tree is busy, and it has to be named again.
+    #[must_use]
+    pub fn name(&self, session: SessionId) -> bool {
+        self.reports.try_send(EffectResult::Session(self.ticket, session)).is_ok()
+    }
 }
 
 impl ProgramRun {
     pub(super) fn new(
         tree: Tree,
-        spec: Arc<ProgramSpec>,
+        (ProgramToRun { spec, session }, sessions): (ProgramToRun, ProgramSessions),
         attempt: ToolAttempt,
         starter: Arc<dyn ProgramStarter>,
     ) -> Self {
         let args: Value = serde_json::from_str(&attempt.args).unwrap_or_default();
         let task = args.get("task").and_then(Value::as_str).unwrap_or_default().to_owned();
-        Self { tree, agent: attempt.origin.agent().clone(), spec, task, attempt, starter }
+        let agent = attempt.origin.agent().clone();
+        Self { tree, agent, spec, task, attempt, starter, session, sessions }
     }
 }

@@ -10,7 +10,7 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Actor, Fault, FaultKind, Seq, Time, TimerId, TreeId};
 use spinney_kernel::record::{Alarm, Event};
 use spinney_kernel::rules::report::{
-    Continued, Done, Failed, FirstToken, HeldBack, JournalAway, Report, Suspended, Timer,
+    Continued, Done, Failed, FirstToken, HeldBack, JournalAway, Report, Session, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{Reply, Request};
 use spinney_kernel::world::{Call, TreeState, World};
@@ -469,6 +469,9 @@ impl Run {
                 if let Some(connections) = self.effects.connections(call) {
                     self.report(connections, Vec::new());
                 }
+            }
+            EffectResult::Session(Ticket { call, attempt }, session) => {
+                self.report(Report::Session(Session { call, attempt, session }), Vec::new());
             }
             EffectResult::Veto(veto) => {
                 // An agent that has already ended need not fail.

@@ -65,6 +65,7 @@ pub(super) struct Witness {
     holding: BTreeSet<CallId>,
     /// The recorded connections of calls that have some.
     connections: BTreeMap<CallId, u16>,
+    sessions: BTreeMap<CallId, u8>,
     waiting: BTreeMap<CallId, (WaitReason, Option<AgentId>, Option<Time>)>,
     ended: BTreeSet<AgentId>,
     /// Agents that asked for a summary and have not cut their window since.
@@ -86,6 +87,13 @@ impl Witness {
         let count = self.connections.entry(call).or_default();
         *count += 1;
         hold(*count <= limit::CALL_CONNECTIONS_MAX, || format!("{call} has {count} connections"))
+    }
+
+    fn named_session(&mut self, call: CallId) -> Law {
+        hold(self.holding.contains(&call), || format!("{call} named a session while it did not run"))?;
+        let count = self.sessions.entry(call).or_default();
+        *count += 1;
+        hold(*count <= limit::CALL_SESSIONS_MAX, || format!("{call} has {count} sessions"))
     }
 
     /// Reads one event.
@@ -129,6 +137,7 @@ impl Witness {
                 hold(self.holding.contains(call), || format!("{call} resumed without a hold"))
             }
             Event::ConnectionEnded { call, .. } => self.connected(*call),
+            Event::SessionNamed { call, .. } => self.named_session(*call),
             Event::AttemptFailed { call, spent, overrun, presumed, .. } => {
                 hold(self.holding.remove(call), || format!("{call} settled twice"))?;
                 self.book_call(*call, spent, overrun, presumed)

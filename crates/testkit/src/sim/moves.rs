@@ -18,7 +18,7 @@ use spinney_kernel::record::{
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::{
     Breaker, Connections, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, RateKind, Report,
-    Suspended, Timer,
+    Session, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{
     AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor,
@@ -276,6 +276,11 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
         let most_ms = if dice.once_in(9) { 5_000_000 } else { 3_000 };
         let until = now.after_ms(dice.below(most_ms));
         return InputKind::Report(Report::HeldBack(HeldBack { call: id, attempt, by, until }));
+    }
+    if call.work.is_program() && dice.once_in(3) {
+        let sessions = ["a", "b"].map(parse);
+        let session = dice.pick(&sessions).unwrap_or_else(|| parse("c"));
+        return InputKind::Report(Report::Session(Session { call: id, attempt, session }));
     }
     if matches!(call.work, Work::Tool(_)) && dice.once_in(6) {
         return InputKind::Report(Report::Connections(connections(dice, id, attempt, now)));

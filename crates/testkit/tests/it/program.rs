@@ -5,11 +5,11 @@ use spinney_kernel::budget::{Amounts, Ceilings, Resource, Usage, Used};
 use spinney_kernel::definition::{
     BudgetSpec, Definition, KnownProgram, Lend, OnLow, ProgramCommand, ProgramSpec, Refusal, Role,
 };
-use spinney_kernel::primitives::{Body, CallId, Fault, FaultKind, RoleName};
+use spinney_kernel::primitives::{Body, CallId, Fault, FaultKind, RoleName, Running, limit};
 use spinney_kernel::record::{Event, Exit, FailureCode, Outcome, WaitReason, Work};
-use spinney_kernel::rules::report::{Done, Failed, Lost, Report, Resumed};
+use spinney_kernel::rules::report::{Done, Failed, Lost, Report, Resumed, Session};
 use spinney_kernel::rules::request::{
-    Cancel, Collect, Finish, Hold, HoldFor, HoldReply, Raise, Spawn, Withdraw,
+    Cancel, Collect, Finish, Hold, HoldFor, HoldReply, Raise, Redirect, Send, Spawn, Withdraw,
 };
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Scenario;
@@ -170,6 +170,60 @@ fn g11_a_program_whose_last_call_was_given_up_ends_with_a_partial_result() {
 
 /// A ceiling that is lent to a sibling comes back, so a program waits for it too.
 #[test]
+fn g11_a_call_that_is_given_up_at_the_roots_ceiling_makes_the_result_partial() {
+    let mut play = tree("root $1.00");
+    play.must(spawn("a", None));
+    assert_eq!(play.must(call("a", 900)), HoldReply::Started { call: CallId(2) });
+    done(&mut play, 2, 900);
+    assert_eq!(play.must(call("a", 400)), HoldReply::Waiting { call: CallId(3), why: WaitReason::Halted });
+    play.must(Withdraw { agent: name("a"), call: CallId(3) });
+    assert!(
+        matches!(&outcomes(&play)[..], [_, Outcome::Refused { refusal: Refusal::Ceiling { account, .. } }] if *account == name("root"))
+    );
+    program_done(&mut play, 1, "This far.");
+    let (exit, result) = end(&play, "a").unwrap();
+    assert!(matches!(exit, Exit::Exhausted { ref account, .. } if *account == name("root")), "{exit:?}");
+    assert_eq!(result.as_deref(), Some("This far."));
+}
+
+/// Nothing can be said to a program: what is sent to it would never be read.
+#[test]
+fn g29_a_program_takes_no_message_and_no_redirection() {
+    let mut play = tree("root $9.00");
+    play.must(spawn("a", None));
+    play.must(below("a", "sub"));
+    for agent in ["a", "sub"] {
+        let refused = Refusal::ReadsNothing { agent: name(agent) };
+        assert_eq!(play.ask(Send::plain(name(agent), Body::text("Faster."))).unwrap_err(), refused);
+        let redirect = Redirect {
+            agent: name(agent),
+            instruction: "Stop.".to_owned(),
+            tokens: None,
+            running: Running::Stops,
+        };
+        assert_eq!(play.ask(redirect).unwrap_err(), refused);
+    }
+    assert_eq!(running(&play), [CallId(1)]);
+}
+
+/// A program can name agents without end: half of the tree's places are left for others.
+#[test]
+fn the_agents_that_programs_name_leave_half_of_the_places() {
+    let mut play = Scenario::grow_as("root $9.00", |definition| {
+        with_program(definition);
+        definition.limits.agents_max = 8;
+    });
+    play.must(spawn("a", None));
+    play.must(below("a", "one"));
+    play.must(below("a", "two"));
+    assert_eq!(play.ask(below("a", "three")).unwrap_err(), Refusal::AgentsLimit { agents: 4, agents_max: 4 });
+    for id in ["b", "c", "d", "e"] {
+        play.must(spawn(id, None));
+    }
+    assert_eq!(play.ask(spawn("f", None)).unwrap_err(), Refusal::AgentsLimit { agents: 8, agents_max: 8 });
+}
+
+#[test]
 fn a_program_waits_for_what_is_lent_to_a_sibling() {
     let mut play = tree("root $1.00");
     let lent = BudgetSpec {
@@ -219,6 +273,56 @@ fn g29_a_lost_program_is_never_started_again_and_its_calls_are_booked_once() {
 }
 
 /// O15: cancelling an agent stops its program, and the agent ends when that has ended.
+#[test]
+fn g29_a_program_that_named_its_session_continues_in_it() {
+    let mut play = tree("root $9.00");
+    play.must(spawn("a", Some(1_000_000_000)));
+    play.must(below("a", "sub"));
+    play.must(call("a", 600));
+    let names =
+        |session: &str| Report::Session(Session { call: CallId(1), attempt: 1, session: name(session) });
+    for session in ["s1", "s1", "s2"] {
+        play.report(names(session));
+    }
+    let named = |play: &Scenario| {
+        let sessions = events(play).into_iter().filter_map(|event| match event {
+            Event::SessionNamed { session, .. } => Some(session.to_string()),
+            _ => None,
+        });
+        sessions.collect::<Vec<_>>()
+    };
+    assert_eq!(named(&play), ["s1", "s2"], "the same one is not recorded twice");
+    let since = play.now();
+    play.report(Report::Resumed(Resumed { since }));
+    play.report(Report::Lost(Lost { call: CallId(1), attempt: 1 }));
+    play.report(Report::Lost(Lost { call: CallId(2), attempt: 1 }));
+    assert_eq!(running(&play), [CallId(1)], "only the program itself runs again");
+    let call = play.world().call(CallId(1)).unwrap();
+    assert_eq!(call.session().map(ToString::to_string).as_deref(), Some("s2"));
+    let resumed = events(&play).iter().filter(|event| matches!(event, Event::CallResumed { .. })).count();
+    assert_eq!((resumed, taken(&play, "root", Resource::Cost)), (1, 600_000_000));
+    program_done(&mut play, 1, "It is written.");
+    assert_eq!(end(&play, "a"), Some((Exit::Completed, Some("It is written.".to_owned()))));
+}
+
+/// A program that names sessions without end fills no journal, and no other call has one.
+#[test]
+fn sessions_of_a_program_are_bounded() {
+    let mut play = tree("root $9.00");
+    play.must(spawn("a", None));
+    play.must(call("a", 100));
+    let session = |call: u64, at: u32| {
+        Report::Session(Session { call: CallId(call), attempt: 1, session: name(&format!("s{at}")) })
+    };
+    for at in 0..100 {
+        play.report(session(1, at));
+        play.report(session(2, at));
+    }
+    let named = events(&play).iter().filter(|event| matches!(event, Event::SessionNamed { .. })).count();
+    assert_eq!(named, usize::from(limit::CALL_SESSIONS_MAX));
+    assert!(play.world().call(CallId(2)).unwrap().session().is_none());
+}
+
 #[test]
 fn o15_a_cancelled_program_ends_before_its_agent() {
     let mut play = tree("root $9.00");

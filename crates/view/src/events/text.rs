@@ -125,6 +125,7 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
         Event::FirstToken { call } => detail(format!("{} begins to answer", name(names, *call))),
         Event::ConnectionEnded { call, connection } => connection_ended(names, *call, connection),
         Event::ConnectionsOmitted { call, totals } => connections_omitted(names, *call, totals),
+        Event::SessionNamed { session, .. } => detail(format!("it is continued by its session {session}")),
         Event::CallResumed { call } => {
             main_line(format!("starts {} again after a restart", name(names, *call)))
         }

@@ -2,7 +2,7 @@
 //!
 //! A repeatable effect is started again under the same key and hold. A model call is settled at its full hold,
 //! because providers bill both attempts, and retried with a new hold, or followed by its agent's last call if time is
-//! short. Any other tool is reported lost.
+//! short. A program that named its session continues in it. Any other tool is reported lost.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,8 @@ impl Lost {
                 let model = draft.definition().models.get(&work.model);
                 (true, model.is_some_and(|model| model.lost == definition::OnLost::Repeatable))
             }
+            // It continues where it was, and repeats nothing.
+            Work::Tool(work) if work.is_program => (false, call.session().is_some()),
             Work::Tool(work) => (false, work.lost == definition::OnLost::Repeatable),
             Work::Child(_) | Work::Wait(_) | Work::Question(_) => (false, false),
         };

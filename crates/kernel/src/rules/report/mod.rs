@@ -13,6 +13,7 @@ mod journal_away;
 mod lost;
 mod rate;
 mod resumed;
+mod session;
 mod suspended;
 mod timer;
 
@@ -29,6 +30,7 @@ pub use journal_away::JournalAway;
 pub use lost::Lost;
 pub use rate::{Rate, RateKind};
 pub use resumed::Resumed;
+pub use session::Session;
 pub use suspended::Suspended;
 pub use timer::Timer;
 
@@ -54,6 +56,7 @@ pub enum Report {
     FirstToken(FirstToken),
     HeldBack(HeldBack),
     Connections(Connections),
+    Session(Session),
 }
 
 impl Report {
@@ -76,6 +79,7 @@ impl Report {
             Self::FirstToken(report) => report.decide(draft),
             Self::HeldBack(report) => report.decide(draft),
             Self::Connections(report) => report.decide(draft),
+            Self::Session(report) => report.decide(draft),
         }
     }
 }

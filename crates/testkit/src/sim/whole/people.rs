@@ -143,6 +143,7 @@ impl People {
             | Event::FirstToken { .. }
             | Event::ConnectionEnded { .. }
             | Event::ConnectionsOmitted { .. }
+            | Event::SessionNamed { .. }
             | Event::CallResumed { .. }
             | Event::CallSwitched { .. }
             | Event::AttemptFailed { .. }
