@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use spinney_host::doctor::{
-    BoxFinding, DoctorReport, DoctorWords, HomeFinding, ModelFinding, ModelTrials, TrialKind, provider_keys,
+    BoxFinding, DoctorReport, DoctorWords, HomeFinding, ModelFinding, ModelTrials, ProgramFinding, TrialKind,
+    provider_keys,
 };
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::egress::Egress;
@@ -40,8 +41,9 @@ pub(super) async fn doctor(home: &Path, args: &args::Doctor) -> Result<Exit> {
         Some(path) => (Vec::new(), Some(tried(path, home, args, &configuration, user).await?)),
         None => (provider_keys(&user), None),
     };
+    let programs = if models.is_none() { ProgramFinding::look_for_all().await } else { Vec::new() };
     let (home_found, box_found) = (HomeFinding::look(home, WORDS).await, BoxFinding::look().await);
-    let report = DoctorReport::new(home_found, box_found, providers, models);
+    let report = DoctorReport::new(home_found, box_found, programs, providers, models);
     if args.json {
         out::json(&serde_json::to_string(&report)?)?;
     } else {

@@ -1,6 +1,8 @@
 //! `spinney doctor`: keys, servers, one small call per model, and the home.
 
+use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
@@ -47,8 +49,9 @@ fn shown(ended: &Ended, stage: &TestFolder, servers: &[&Upstream]) -> String {
 
 /// What this machine enforces is not the same everywhere.
 fn without_box(text: &str) -> String {
-    let is_box = |line: &&str| line.split_whitespace().nth(1) == Some("box");
-    text.split_inclusive('\n').filter(|line| !is_box(line)).collect()
+    let others = ["box", "claude", "codex", "opencode"];
+    let is_other = |line: &&str| line.split_whitespace().nth(1).is_some_and(|name| others.contains(&name));
+    text.split_inclusive('\n').filter(|line| !is_other(line)).collect()
 }
 
 /// What commands of agents have on this machine: the same for people and for programs.
@@ -68,6 +71,31 @@ fn the_box_of_this_machine_is_described() {
     assert_eq!(found["ok"].as_bool().unwrap(), word == "ok");
     let refuses = !found["refused"].as_array().unwrap().is_empty();
     assert_eq!(refuses, found["tier"] != json!(2), "{found}");
+}
+
+/// The programs that agents can be: where they are, their version, and the one that was tried.
+#[test]
+fn the_programs_of_this_machine_are_listed() {
+    let stage = TestFolder::new();
+    stage.file("bin/claude", "#!/bin/sh\necho '2.9.9 (Claude Code)'\n");
+    stage.file("bin/codex", "#!/bin/sh\nexit 3\n");
+    let bin = stage.folder().join("bin");
+    for name in ["claude", "codex"] {
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = bin.display().to_string();
+    let ended = stage.play_in(&["doctor"], &[("PATH", path.as_str())]).end();
+    let line =
+        |name: &str| ended.out.lines().find(|line| line.split_whitespace().nth(1) == Some(name)).unwrap();
+    assert_eq!(line("claude"), "ok       claude             2.9.9 (Claude Code) (tried with 2.1.325)");
+    assert!(line("codex").starts_with("FAILED   codex"), "{}", line("codex"));
+    assert_eq!(line("opencode"), "none     opencode           not installed (not tried yet)");
+    let found = stage.play_in(&["doctor", "--json"], &[("PATH", path.as_str())]).end().result();
+    assert_eq!(found["ok"], json!(true), "a program that is missing breaks nothing");
+    assert_eq!(
+        found["programs"][0],
+        json!({ "program": "claude", "path": format!("{path}/claude"), "version": "2.9.9 (Claude Code)", "tried": "2.1.325" })
+    );
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! What works here: the home, the box of commands, the keys of providers, and the models of a tree file, each tried with a small call. The
+//! What works here: the home, the box of commands, the programs that agents can be, the keys of providers, and the models of a tree file, each tried with a small call. The
 //! findings serialise for programs and have lines for people.
 
 mod home;
+mod programs;
 mod report;
 mod sandbox;
 mod trial;
@@ -13,6 +14,7 @@ use spinney_drivers::providers::usual_key_env;
 use spinney_kernel::definition::ModelProvider;
 use spinney_store::OpenHomeError;
 
+pub use self::programs::{ProgramFinding, tried_version};
 pub use self::report::{DoctorReport, HomeFinding, KeyFinding, ModelFinding, ProviderFinding};
 pub use self::sandbox::BoxFinding;
 pub use self::trial::{ModelTrials, TrialKind};

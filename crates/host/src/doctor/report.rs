@@ -8,6 +8,7 @@ use spinney_kernel::port::model::{Allowance, Announced};
 use spinney_kernel::primitives::{Millis, ModelName, grouped};
 use spinney_view::wording::{counted, one_line};
 
+use super::programs::ProgramFinding;
 use super::sandbox::BoxFinding;
 
 /// Longest name of a model that the names of others are aligned with.
@@ -25,6 +26,8 @@ pub struct DoctorReport {
     home: HomeFinding,
     #[serde(rename = "box")]
     sandbox: BoxFinding,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    programs: Vec<ProgramFinding>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     providers: Vec<ProviderFinding>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,16 +129,19 @@ struct LimitFinding {
 }
 
 impl DoctorReport {
-    /// About a home, the box of commands, and the providers or the models of a file. Without a box, everything else works.
+    /// About a home, the box of commands, and programs and providers or the models of a file. Without a box or a program,
+    /// everything else works.
     #[must_use]
     pub fn new(
         home: HomeFinding,
         sandbox: BoxFinding,
+        programs: Vec<ProgramFinding>,
         providers: Vec<ProviderFinding>,
         models: Option<Vec<ModelFinding>>,
     ) -> Self {
         let failed = models.iter().flatten().any(|model| model.status == ModelStatus::Failed);
-        Self { ok: home.ok && !failed, version: env!("CARGO_PKG_VERSION"), home, sandbox, providers, models }
+        let (ok, version) = (home.ok && !failed, env!("CARGO_PKG_VERSION"));
+        Self { ok, version, home, sandbox, programs, providers, models }
     }
 }
 
@@ -218,6 +224,7 @@ impl fmt::Display for DoctorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.models.iter().flatten().map(|model| model.name.as_str());
         let names = names.chain(self.providers.iter().map(|provider| provider.provider)).chain(["home"]);
+        let names = names.chain(self.programs.iter().map(|program| program.program));
         let width = names.map(|name| name.chars().count()).max().unwrap_or_default().min(NAME_CHARS_MAX);
         let word = if self.home.ok { "ok" } else { "FAILED" };
         let home = format!("{}: {}", self.home.path, self.home.message);
@@ -230,6 +237,10 @@ impl fmt::Display for DoctorReport {
         }
         for remedy in &self.sandbox.remedies {
             write!(f, "\n{}", row.detail("remedy", remedy))?;
+        }
+        for program in &self.programs {
+            let (word, text) = program.words();
+            write!(f, "\n{}", Row { word, name: program.program, width }.line(&text))?;
         }
         for provider in &self.providers {
             let (word, text) = provider.words();

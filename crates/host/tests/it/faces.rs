@@ -109,6 +109,7 @@ async fn the_models_of_a_file_are_tried() {
         HomeFinding::look(&home, DOCTOR_WORDS).await,
         BoxFinding::look().await,
         Vec::new(),
+        Vec::new(),
         Some(models),
     );
     assert!(report.ok);
