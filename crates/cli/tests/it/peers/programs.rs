@@ -1,6 +1,7 @@
 //! The real Claude Code and Codex as agents of one tree, each in a box of its own, below a lead on a scripted model.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -8,8 +9,8 @@ use spinney_kernel::budget::Usage;
 
 use super::outside::{KEY, ended};
 use super::peer::installed;
-use crate::provider::{Answer, Provider};
-use crate::test_folder::TestFolder;
+use crate::provider::{Answer, Pace, Provider, Question};
+use crate::test_folder::{Ended, Playing, TestFolder};
 
 const SCRIPT: &str = "rules:
   - when: { agent: lead, turn: 1 }
@@ -38,36 +39,169 @@ output_per_mtok_usd = 2
 /// A hundred tokens in and ten out.
 const CALL_NANOS: u64 = 120_000;
 
+/// Moments at which the process is killed: after so many of its events.
+const KILLS: std::ops::Range<usize> = 3..23;
+
+/// A tree with both programs, whose provider is scripted.
+struct Wood {
+    stage: TestFolder,
+    provider: Provider,
+    file: String,
+}
+
+impl Wood {
+    fn new(tree: &str, script: impl Fn(&Question) -> Answer + Send + Sync + 'static) -> Self {
+        let stage = TestFolder::new();
+        fs::create_dir_all(stage.folder().join("user/config/spinney")).unwrap();
+        stage.file("user/config/spinney/config.toml", PRICES);
+        stage.file("script.yaml", SCRIPT);
+        let file = stage.file("tree.yaml", tree);
+        Self { stage, provider: Provider::new(script), file }
+    }
+
+    /// Runs or resumes the tree, with what its user allows.
+    fn starts(&self, words: &[&str]) -> Playing {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_spinney"));
+        command.args(words).args(["--json", "--allow-box", "program:claude", "--allow-box", "program:codex"]);
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", installed().display());
+        command
+            .env_clear()
+            .envs(self.stage.user_folders())
+            .env("HOME", self.stage.folder())
+            .env("PATH", path);
+        command.env("ANTHROPIC_API_KEY", KEY).env("ANTHROPIC_BASE_URL", &self.provider.url);
+        command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", format!("{}/v1", self.provider.url));
+        command.current_dir(self.stage.folder()).stdin(Stdio::null());
+        TestFolder::started(command)
+    }
+
+    fn runs(&self) -> Playing {
+        self.starts(&["run", &self.file])
+    }
+
+    fn billed(&self) -> u64 {
+        self.provider.answered().len() as u64 * CALL_NANOS
+    }
+
+    fn events(&self, kind: &str) -> Vec<Value> {
+        let all = self.stage.spinney(&["events", "last", "--json"]).json();
+        all.into_iter().filter(|event| event["type"] == kind).collect()
+    }
+
+    /// How an agent of a role ended, what it spent, and how much of that is presumed.
+    fn end(&self, role: &str) -> (String, u64, u64) {
+        let ends = self.events("agent_ended");
+        let of_role = |end: &&Value| end["agent"].as_str().unwrap().starts_with(role);
+        let end = ends.iter().find(of_role).unwrap_or_else(|| panic!("{role}: {ends:?}"));
+        let nanos = |key: &str| end[key]["cost_nanos"].as_u64().unwrap_or_default();
+        (end["exit"]["state"].as_str().unwrap().to_owned(), nanos("spent"), nanos("presumed"))
+    }
+}
+
+fn usage() -> Usage {
+    Usage { input: 100, output: 10, ..Usage::default() }
+}
+
+fn green(_: &Question) -> Answer {
+    Answer::says("The wood is green.", usage())
+}
+
+fn succeeded(ended: &Ended) {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+/// Whether a process runs whose home is in this folder.
+fn runs_in(folder: &Path) -> bool {
+    let folder = folder.display().to_string();
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let environments = processes.filter_map(|process| fs::read(process.path().join("environ")).ok());
+    environments.into_iter().any(|environment| {
+        let environment = String::from_utf8_lossy(&environment).into_owned();
+        environment.split('\0').any(|variable| variable.starts_with(&format!("HOME={folder}")))
+    })
+}
+
 /// G10, G29 (real programs inside a tree): both answer their lead, and the bill of each is exact to the nano-dollar.
 #[test]
 fn g29_claude_code_and_codex_are_agents_of_one_tree() {
-    let usage = || Usage { input: 100, output: 10, ..Usage::default() };
-    let provider = Provider::new(move |_| Answer::says("The wood is green.", usage()));
-    let stage = TestFolder::new();
-    fs::create_dir_all(stage.folder().join("user/config/spinney")).unwrap();
-    stage.file("user/config/spinney/config.toml", PRICES);
-    stage.file("script.yaml", SCRIPT);
-    let file = stage.file("tree.yaml", TREE);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_spinney"));
-    command.args(["run", &file, "--json", "--allow-box", "program:claude", "--allow-box", "program:codex"]);
-    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", installed().display());
-    command.env_clear().envs(stage.user_folders()).env("HOME", stage.folder()).env("PATH", path);
-    command.env("ANTHROPIC_API_KEY", KEY).env("ANTHROPIC_BASE_URL", &provider.url);
-    command.env("OPENAI_API_KEY", KEY).env("OPENAI_BASE_URL", format!("{}/v1", provider.url));
-    command.current_dir(stage.folder()).stdin(Stdio::null());
-    let ended = ended(TestFolder::started(command));
-    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let wood = Wood::new(TREE, green);
+    let ended = ended(wood.runs());
+    succeeded(&ended);
     let result = ended.result();
     assert!(result["output"].as_str().unwrap().contains("The wood is green."), "{result}");
-    let calls = provider.answered().len() as u64;
-    assert!(calls >= 2, "{calls}");
-    assert_eq!(result["spent"]["cost_nanos"], Value::from(calls * CALL_NANOS), "{result}");
-    let ends: Vec<Value> = ended.json().into_iter().filter(|event| event["type"] == "agent_ended").collect();
-    let of = |role: &str| {
-        let end = ends.iter().find(|end| end["agent"].as_str().unwrap().starts_with(role)).unwrap();
-        assert_eq!(end["exit"]["state"], "completed", "{end}");
-        end["spent"]["cost_nanos"].as_u64().unwrap()
-    };
-    assert_eq!(of("coder") + of("reviewer"), calls * CALL_NANOS);
-    assert!(of("coder") > 0 && of("reviewer") > 0);
+    assert!(wood.billed() >= 2 * CALL_NANOS);
+    assert_eq!(result["spent"]["cost_nanos"], Value::from(wood.billed()), "{result}");
+    let ((coder, of_coder, _), (reviewer, of_reviewer, _)) = (wood.end("coder"), wood.end("reviewer"));
+    assert_eq!((coder.as_str(), reviewer.as_str()), ("completed", "completed"));
+    assert_eq!(of_coder + of_reviewer, wood.billed());
+    assert!(of_coder > 0 && of_reviewer > 0);
+}
+
+/// G11 (real programs): Claude Code waits at its own ceiling while Codex finishes, and a raise lets it finish.
+#[test]
+fn g11_one_real_program_waits_at_its_ceiling_while_the_other_finishes() {
+    let tree = TREE.replace(
+        "coder: { program: claude, budget: { cost_usd: 0.50 } }",
+        "coder: { program: claude, budget: { cost_usd: 0.001 } }",
+    );
+    let wood = Wood::new(&tree, green);
+    let mut playing = wood.runs();
+    playing.until("\"why\":\"ceiling\"");
+    playing.until("\"agent\":\"reviewer");
+    while wood.events("agent_ended").is_empty() {
+        std::thread::yield_now();
+    }
+    assert_eq!(wood.end("reviewer").0, "completed");
+    let spawned = wood.events("agent_spawned");
+    let coder = spawned.iter().find(|event| event["role"] == "coder").unwrap();
+    let raise = ["budget", "last", coder["agent"].as_str().unwrap(), "--add-usd", "0.5"];
+    assert_eq!(wood.stage.spinney(&raise).code, Some(0));
+    succeeded(&ended(playing));
+    assert_eq!(wood.end("coder").0, "completed");
+    assert_eq!(wood.end("lead").1, wood.billed());
+    assert!(wood.events("tree_halted").is_empty());
+}
+
+/// O15 (real programs): cancelling the tree leaves nothing of them.
+#[test]
+fn o15_a_cancelled_tree_leaves_nothing_of_real_programs() {
+    let wood = Wood::new(TREE, |question| Answer { pace: Pace::Late, ..green(question) });
+    let playing = wood.runs();
+    wood.provider.until("both ask", |exchanges| {
+        let asked = |path: &str| exchanges.iter().any(|exchange| exchange.asked.head.contains(path));
+        asked("/messages") && asked("/responses")
+    });
+    assert!(runs_in(&wood.stage.folder().join(".spinney")));
+    assert_eq!(wood.stage.spinney(&["cancel", "last"]).code, Some(0));
+    assert_eq!(ended(playing).code, Some(4));
+    assert!(!runs_in(&wood.stage.folder().join(".spinney")));
+    wood.provider.release();
+}
+
+/// G29 (real programs): killed at twenty moments and resumed, everything is booked once, no program is started a second
+/// time, and one that named its session finishes in it.
+#[test]
+fn g29_real_programs_survive_twenty_kills() {
+    let mut continued = 0;
+    for kill in KILLS {
+        let wood = Wood::new(TREE, green);
+        let mut playing = wood.runs();
+        for _ in 0..kill {
+            if playing.line().is_none() {
+                break;
+            }
+        }
+        playing.kill();
+        let ended = ended(wood.starts(&["resume", "last"]));
+        succeeded(&ended);
+        let programs = wood.events("call_asked").iter().filter(|event| event["work"]["is_program"] == true).count();
+        assert!(programs <= 2, "after {kill} events: {programs} programs");
+        let (_, spent, presumed) = wood.end("lead");
+        let billed = wood.billed();
+        assert!(spent >= billed && spent - presumed <= billed, "{kill}: {spent} {presumed} {billed}");
+        assert_eq!(wood.stage.spinney(&["replay", "last", "--verify"]).code, Some(0), "after {kill} events");
+        continued += usize::from(!wood.events("call_resumed").is_empty());
+        assert!(!runs_in(&wood.stage.folder().join(".spinney")), "after {kill} events");
+    }
+    assert!(continued > 0, "no kill came while a program had named its session");
 }
