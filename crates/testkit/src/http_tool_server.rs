@@ -156,8 +156,14 @@ fn answer(
     };
     match shared.mood.as_str() {
         "silent" => return wait_for_end(),
-        "moved" => return send(to, 307, &[("location", "https://elsewhere.example/mcp")], ""),
-        "page" => return send(to, 200, &[("content-type", "text/html")], "<p>Welcome</p>"),
+        "moved" => {
+            let location = format!("https://elsewhere.example/mcp{}", repeated(request, "?"));
+            return send(to, 307, &[("location", &location)], "");
+        }
+        "page" => {
+            let kind = format!("text/html{}", repeated(request, "; "));
+            return send(to, 200, &[("content-type", &kind)], "<p>Welcome</p>");
+        }
         "broken" => return send(to, 200, &[("content-type", "application/json")], "{\"jsonrpc\": "),
         "endless" => {
             begin_stream(to, &[])?;
@@ -232,6 +238,12 @@ fn answer(
         }
         _ => send(to, 202, &[], ""),
     }
+}
+
+/// The key of a request, for a server that repeats it where nobody looks.
+fn repeated(request: &SeenRequest, mark: &str) -> String {
+    let key = request.headers.get("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    key.map(|key| format!("{mark}token={key}")).unwrap_or_default()
 }
 
 impl Shared {

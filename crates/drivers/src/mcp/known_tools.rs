@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use spinney_kernel::primitives::{BlobHash, ToolName};
 
-use super::offered::{Offered, cleaned};
+use super::offered::{Offered, one_line};
 
 /// What an error shows of a description, and of how many tools.
 const SHOWN_BYTES: usize = 240;
@@ -93,7 +93,7 @@ fn code(allowance: &str, changed: &[(&ToolName, &KnownTool, &KnownTool)]) -> Str
 fn in_words(changed: &[(&ToolName, &KnownTool, &KnownTool)], code: &str) -> String {
     let mut text = String::new();
     for (name, before, now) in changed.iter().take(SHOWN_TOOLS) {
-        let shown = |tool: &KnownTool| cleaned(&tool.description, SHOWN_BYTES).replace('\n', " ");
+        let shown = |tool: &KnownTool| one_line(&tool.description, SHOWN_BYTES);
         let _ = write!(text, "`{name}` now says something else than when it was used before");
         if before.description == now.description {
             text.push_str(", of its arguments\n");

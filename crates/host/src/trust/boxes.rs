@@ -212,10 +212,10 @@ fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
         }
         BoxAllowance::ServerTools(code) => format!("let {roles} use tools that have changed ({code})"),
         BoxAllowance::Server(server) if ToolServer::is_remote(server) => {
-            format!("connect to the server `{}`, for {roles}", server.escape_debug())
+            format!("connect to the server `{server}`, for {roles}")
         }
         BoxAllowance::Server(command) => {
-            format!("start the server `{}` in a box, for {roles}", command.escape_debug())
+            format!("start the server `{command}` in a box, for {roles}")
         }
     }
 }
