@@ -12,6 +12,7 @@ use spinney_host::prepared::PrepareError;
 use spinney_host::project::new_files::schema_text;
 use spinney_kernel::primitives::Time;
 
+use super::mcp_install::install_command;
 use super::run::start_request;
 use crate::args;
 use crate::error_text::{in_words_of, of_input};
@@ -24,6 +25,7 @@ const WORDS: CheckWords = CheckWords {
     allow_host: |host| format!("run it with --allow-host {host}"),
     allow_box: |what| format!("run it with {}", box_option(what)),
     input: of_input,
+    install: |file| format!("install it with `{}`", install_command(file)),
 };
 
 pub(super) fn check(home: &Sourced<&Path>, args: &args::Check, terminal: Terminal) -> Result<Exit> {

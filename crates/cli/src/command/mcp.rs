@@ -17,6 +17,7 @@ use spinney_kernel::port::tool::ToolAttempt;
 use spinney_kernel::primitives::{CallId, Millis, Time, ToolName, TreeId};
 use spinney_view::wording::{counted, one_line};
 
+use super::mcp_install::{check_installed, install};
 use super::run::start_request;
 use crate::args::{Mcp, McpTry, ServersOfFile};
 use crate::exit::Exit;
@@ -24,11 +25,12 @@ use crate::permission::agree_to_boxes;
 use crate::terminal::out;
 
 /// A goal for a file that has none: no agent reads it.
-const GOAL: &str = "Look at the servers.";
+pub(super) const GOAL: &str = "Look at the servers.";
 
 pub(super) async fn mcp(home: &Path, args: &Mcp) -> Result<Exit> {
     match args {
         Mcp::List(servers) => list(home, servers).await,
+        Mcp::Install(args) => install(home, args).await,
         Mcp::Try(call) => call_once(home, call).await,
     }
 }
@@ -90,6 +92,7 @@ impl Running {
         if prepared.definition.servers.is_empty() {
             bail!("{} names no servers: write `mcp:` with the command of one", file.display());
         }
+        check_installed(&prepared.definition, file)?;
         agree_to_boxes(&prepared.source.text, &prepared.box_needs, &prepared.allowed_boxes)?;
         prepared.permit_boxes();
         let began = Time(SystemClock::new().now_ms());

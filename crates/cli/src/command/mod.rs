@@ -17,6 +17,7 @@ mod import;
 mod init;
 mod man;
 mod mcp;
+mod mcp_install;
 mod models;
 mod ps;
 mod questions;

@@ -12,6 +12,7 @@ use spinney_kernel::definition::Definition;
 use spinney_kernel::primitives::{Seq, Time};
 
 use super::detach;
+use super::mcp_install::check_installed;
 use crate::display::Display;
 use crate::error_text::setting;
 use crate::events::screen::Style;
@@ -58,6 +59,7 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     let request = StartRequest { trace: caller_trace(), ..start_request(&args.file, &args.given) };
     let now = Time(SystemClock::new().now_ms());
     let mut prepared = PreparedTree::read(path, &request, &OwnDrivers::default(), now)?;
+    check_installed(&prepared.definition, &args.file)?;
     agree_to_egress(&prepared.source.text, &prepared.egress, &prepared.allowed)?;
     agree_to_boxes(&prepared.source.text, &prepared.box_needs, &prepared.allowed_boxes)?;
     if let Some(question) = foreign_home::for_new_tree(path, &prepared.does()).await? {

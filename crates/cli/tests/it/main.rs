@@ -52,6 +52,7 @@ mod logging;
 mod looking;
 mod lost_commits;
 mod mcp;
+mod mcp_install;
 mod models;
 mod network;
 mod notifying;

@@ -20,14 +20,14 @@ fn this_program_is_a_server_when_a_box_starts_it() {
     serve_if_asked(std::env::args(), std::env::vars());
 }
 
-fn command(mood: &str) -> Vec<String> {
+pub(crate) fn command(mood: &str) -> Vec<String> {
     let mut command = tool_server_command(&std::env::current_exe().unwrap(), SERVER, mood);
     command[0] = Path::new(&command[0]).canonicalize().unwrap().display().to_string();
     command
 }
 
 /// The folder of this program.
-fn around() -> String {
+pub(crate) fn around() -> String {
     Path::new(&command("plain")[0]).parent().unwrap().display().to_string()
 }
 

@@ -11,6 +11,7 @@ use spinney_kernel::primitives::{AgentId, BlobHash, ServerName, TreeId};
 use super::permissions::ServerPermissions;
 use crate::folders::HiddenFolders;
 use crate::network::Outbound;
+use crate::packages::PackageCache;
 use crate::sandbox::{BoxLauncher, BoxTierChoice};
 use crate::workspace::Workspaces;
 
@@ -27,6 +28,8 @@ pub(super) struct ProcessStart {
     pub(super) tier: BoxTierChoice,
     pub(super) hidden: HiddenFolders,
     pub(super) outbound: Arc<dyn Outbound>,
+    /// Where servers are that are packages.
+    pub(super) packages: Option<PackageCache>,
     pub(super) place: ServerPlace,
     /// With values.
     pub(super) environment: Vec<(OsString, OsString)>,

@@ -25,6 +25,7 @@ use crate::commands::refusal_in_words;
 use crate::folders::HiddenFolders;
 use crate::network::{Outbound, SystemOutbound};
 use crate::off_worker::off_worker;
+use crate::packages::PackageCache;
 use crate::sandbox::{BoxLauncher, BoxTierChoice};
 
 /// Starts the servers of trees. Clones are the same driver.
@@ -34,6 +35,7 @@ pub struct ToolServers {
     hidden: HiddenFolders,
     outbound: Arc<dyn Outbound>,
     known: Option<Arc<dyn KnownTools>>,
+    packages: Option<PackageCache>,
 }
 
 struct Shared {
@@ -93,6 +95,7 @@ impl ToolServers {
             hidden: HiddenFolders::default(),
             outbound: Arc::new(SystemOutbound::default()),
             known: None,
+            packages: None,
         }
     }
 
@@ -107,6 +110,13 @@ impl ToolServers {
     #[must_use]
     pub fn knowing(mut self, known: Arc<dyn KnownTools>) -> Self {
         self.known = Some(known);
+        self
+    }
+
+    /// Starts servers that are packages from this cache.
+    #[must_use]
+    pub fn with_packages(mut self, packages: PackageCache) -> Self {
+        self.packages = Some(packages);
         self
     }
 
@@ -208,6 +218,7 @@ impl ToolServers {
                 tier: self.shared.tier,
                 hidden: self.hidden.clone(),
                 outbound,
+                packages: self.packages.clone(),
                 place: ServerPlace {
                     root: discovery.workspaces.clone().ok_or("there is no folder for servers to work in")?,
                     tree: discovery.tree,
