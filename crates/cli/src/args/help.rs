@@ -50,6 +50,7 @@ The servers start in their boxes and end with the command. Nothing is written to
 
 Examples:
   spinney mcp install tree.yaml
+  spinney mcp login https://tools.example.org/mcp
   spinney mcp list tree.yaml
   spinney mcp try tree.yaml notes__search '{ \"text\": \"milk\" }'";
 pub(super) const CHECK: &str = "\

@@ -12,6 +12,8 @@ pub(crate) enum Mcp {
     List(ServersOfFile),
     /// Install the servers of a tree file that npx or uvx would download
     Install(McpInstall),
+    /// Log in at a server that is reached by URL, in a browser
+    Login(McpLogin),
     /// Call a tool once and print what the agent would read
     Try(McpTry),
 }
@@ -45,6 +47,22 @@ pub(crate) struct McpInstall {
     /// Run the scripts that this package has for its installation, in the box; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_scripts: Vec<String>,
+    #[command(flatten)]
+    pub(crate) given: Given,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct McpLogin {
+    /// The URL of the server, or its name in the tree file
+    pub(crate) server: String,
+    /// The tree file that has the server
+    pub(crate) file: Option<PathBuf>,
+    /// The id of a client that was registered with the server before
+    #[arg(long, value_name = "ID")]
+    pub(crate) client_id: Option<String>,
+    /// Remove the login instead
+    #[arg(long)]
+    pub(crate) remove: bool,
     #[command(flatten)]
     pub(crate) given: Given,
 }

@@ -18,6 +18,7 @@ use spinney_kernel::primitives::{CallId, Millis, Time, ToolName, TreeId};
 use spinney_view::wording::{counted, one_line};
 
 use super::mcp_install::{check_installed, install};
+use super::mcp_login::login;
 use super::run::start_request;
 use crate::args::{Mcp, McpTry, ServersOfFile};
 use crate::exit::Exit;
@@ -31,6 +32,7 @@ pub(super) async fn mcp(home: &Path, args: &Mcp) -> Result<Exit> {
     match args {
         Mcp::List(servers) => list(home, servers).await,
         Mcp::Install(args) => install(home, args).await,
+        Mcp::Login(args) => login(home, args).await,
         Mcp::Try(call) => call_once(home, call).await,
     }
 }

@@ -120,5 +120,5 @@ pub(super) fn check_installed(definition: &Definition, file: &Path) -> Result<()
 
 /// Installs the servers of a file.
 pub(super) fn install_command(file: &Path) -> String {
-    format!("spinney mcp install {}", shell_word::of_path(file))
+    format!("spinney mcp install {}", shell_word::of_word(&file.to_string_lossy()))
 }

@@ -18,6 +18,7 @@ mod init;
 mod man;
 mod mcp;
 mod mcp_install;
+mod mcp_login;
 mod models;
 mod ps;
 mod questions;

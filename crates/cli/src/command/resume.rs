@@ -40,7 +40,7 @@ use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::hint::{ContinuedBy, about, next_step};
 use crate::interrupt::Interrupts;
-use crate::permission::{agree_to_boxes, agree_to_egress, trust_home};
+use crate::permission::{agree_to_boxes, agree_to_egress, ask_about_changes, trust_home};
 use crate::result::{Outcome, failed_unseen};
 use crate::terminal::{Terminal, out};
 
@@ -142,6 +142,7 @@ async fn take_up(
     note_weak_boxes(journal.as_ref(), known.tree).await?;
     let boxes = AllowedBoxes::new(&args.boxes.allow_box, &configuration);
     kept.boxed.prepare(path, needs.permissions(&user, &boxes));
+    ask_about_changes(&kept.boxed.servers);
     let drivers = kept.drivers(&user)?;
     let open =
         Arc::new(OpenHome::with_programs(path, Arc::clone(&journal), Arc::new(ProgramGateways::default())));

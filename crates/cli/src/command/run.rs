@@ -19,7 +19,7 @@ use crate::events::screen::Style;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::interrupt::Interrupts;
-use crate::permission::{agree_to_boxes, agree_to_egress, trust_home};
+use crate::permission::{agree_to_boxes, agree_to_egress, ask_about_changes, trust_home};
 use crate::result::failed_unseen;
 use crate::terminal::{Terminal, out};
 use crate::{args, explain};
@@ -66,6 +66,7 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
         trust_home(question, args.trusted.trust())?;
     }
     prepared.permit_boxes();
+    ask_about_changes(&prepared.source.boxed.servers);
     let id = Rng::fresh().tree_id(now.0);
     let JournalToStart { folder: path, journal } = match args.detached {
         // Nobody else needs the home's own journal for it, and its log goes with it.

@@ -53,6 +53,7 @@ mod looking;
 mod lost_commits;
 mod mcp;
 mod mcp_install;
+mod mcp_login;
 mod models;
 mod network;
 mod notifying;

@@ -50,11 +50,14 @@ impl Stage {
     /// A tree with a server that is started so.
     fn new(words: &[&str]) -> Self {
         let stage = TestFolder::new();
+        fs::create_dir(stage.folder().join("bin")).unwrap();
         let server = format!("exec {}", command("plain").join(" "));
         for (name, script) in [
             ("npm", NPM.replace("SERVER", &server)),
             ("node", "#!/bin/sh\nexec sh \"$@\"\n".to_owned()),
             ("uv", UV.replace("SERVER", &server)),
+            // Where the system has no Python.
+            ("python3", "#!/bin/sh\nexec sh \"$(dirname \"$1\")/../run.sh\"\n".to_owned()),
         ] {
             let path = PathBuf::from(stage.file(&format!("bin/{name}"), &script));
             fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();

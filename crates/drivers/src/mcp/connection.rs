@@ -136,7 +136,9 @@ impl Connection {
         let client = http_client(&start.address, network, Arc::clone(&start.outbound)).await;
         let exchange_max = Duration::from_millis(server.timeout_ms).saturating_add(HANDSHAKE_TIMEOUT);
         let client = client.map_err(StartFault::new)?;
-        let (session, heard) = HttpSession::new(client, start.auth.clone(), exchange_max, Arc::clone(calls));
+        let header = start.header().await.map_err(StartFault::new)?;
+        let (session, heard) =
+            HttpSession::new(client, (header, start.logins.is_some()), exchange_max, Arc::clone(calls));
         let conversation = Arc::new(Conversation::default());
         let transport = HttpTransport::new(Arc::clone(&session), heard, Arc::clone(&conversation));
         let handshake = serve_client_with_lifecycle(answers, transport, lifecycle);

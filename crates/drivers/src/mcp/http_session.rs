@@ -104,6 +104,8 @@ pub(super) struct HttpSession {
     client: reqwest::Client,
     url: Url,
     auth: Option<(HeaderName, HeaderValue)>,
+    /// Whether that is the token of a login, which ends.
+    is_login: bool,
     /// What no text of the server may show.
     secrets: Secrets,
     /// The longest that a request and its response may take, without the time in which a person is asked. Who asks
@@ -143,7 +145,7 @@ struct Asked {
 impl HttpSession {
     pub(super) fn new(
         (client, url): (reqwest::Client, Url),
-        auth: Option<(HeaderName, HeaderValue)>,
+        (auth, is_login): (Option<(HeaderName, HeaderValue)>, bool),
         exchange_max: Duration,
         calls: Arc<OpenCalls>,
     ) -> (Arc<Self>, mpsc::Receiver<Heard>) {
@@ -154,6 +156,7 @@ impl HttpSession {
         let session = Self {
             client,
             url,
+            is_login: is_login && auth.is_some(),
             auth,
             secrets: Secrets::new(key),
             exchange_max,
@@ -364,6 +367,11 @@ impl HttpSession {
             self.is_over.store(true, Ordering::Release);
             return HttpFailure::not_reached("it has forgotten the session");
         }
+        if status == StatusCode::UNAUTHORIZED && self.is_login {
+            // The next session begins with a token that is renewed, if there is one.
+            self.is_over.store(true, Ordering::Release);
+            return HttpFailure::not_reached("it does not take the token of its login: log in again");
+        }
         let mut body = Vec::new();
         while let Ok(Some(chunk)) = response.chunk().await {
             let room = ERROR_BYTES_MAX - body.len();
@@ -384,7 +392,7 @@ impl HttpSession {
         };
         let status = status.as_u16();
         let help = match status {
-            401 | 403 if self.auth.is_none() => " (it may need a key: `auth`)",
+            401 | 403 if self.auth.is_none() => " (it may need a key, `auth`, or a login)",
             401 | 403 => " (it does not take this key)",
             _ => "",
         };
@@ -522,10 +530,12 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let calls = Arc::new(OpenCalls::default());
+        // Another test may have done it.
+        let _already = rustls::crypto::ring::default_provider().install_default();
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
         let no_time = Duration::ZERO;
         let (session, mut heard) =
-            HttpSession::new((client, url.parse().unwrap()), None, no_time, Arc::clone(&calls));
+            HttpSession::new((client, url.parse().unwrap()), (None, false), no_time, Arc::clone(&calls));
         let message = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {} });
         let entry = calls.enter(&attempt("a"));
         let asking = entry.call.wait();

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -120,9 +120,11 @@ impl PackageCache {
     }
 }
 
-/// Writes how programs are started, into the folder of a package that is complete.
+/// Writes how programs are started, into the folder of a package that is complete. A package that put something there, such
+/// as a link to a file of the user, is not installed.
 pub(super) fn write_manifest(folder: &Path, manifest: &Manifest) -> io::Result<()> {
-    fs::write(folder.join(MANIFEST), serde_json::to_vec_pretty(manifest)?)
+    let mut file = fs::File::create_new(folder.join(MANIFEST))?;
+    file.write_all(&serde_json::to_vec_pretty(manifest)?)
 }
 
 /// A whole file of a package, if it is not too long.
@@ -132,4 +134,65 @@ pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("it is not a file of a usual size"));
     }
     fs::read(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::package::PackageIndex;
+    use super::*;
+
+    fn manifest(main: Option<&str>) -> Manifest {
+        Manifest {
+            package: "a".to_owned(),
+            interpreter: "/usr/bin/node".into(),
+            programs: ["a", "b"].map(|name| (name.to_owned(), format!("bin/{name}.js").into())).into(),
+            main: main.map(str::to_owned),
+            reads: vec!["/opt/node".into()],
+            environment: BTreeMap::from([("LIBRARY".to_owned(), "lib".into())]),
+            settings: BTreeMap::new(),
+            lock: "hash".to_owned(),
+        }
+    }
+
+    #[test]
+    fn an_installed_program_is_started_from_its_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = PackageCache::new(root.path().to_owned());
+        let package = Package { index: PackageIndex::Npm, name: "@x/a".to_owned(), version: None };
+        let command = |version: Option<&str>, program: Option<&str>| PackageCommand {
+            package: Package { version: version.map(str::to_owned), ..package.clone() },
+            program: program.map(str::to_owned),
+            arguments: vec!["--all".to_owned()],
+        };
+        assert_eq!(cache.find(&command(None, None)), Ok(None));
+        assert_eq!(cache.find(&command(Some("1.0"), None)), Ok(None));
+        let folder = root.path().join("npm/@x+a@1.0");
+        fs::create_dir_all(&folder).unwrap();
+        write_manifest(&folder, &manifest(None)).unwrap();
+        let found = cache.find(&command(Some("1.0"), Some("b"))).unwrap().unwrap();
+        let below = |name: &str| folder.join(name).display().to_string();
+        assert_eq!(found.words, ["/usr/bin/node".to_owned(), below("bin/b.js"), "--all".to_owned()]);
+        assert_eq!(found.reads, [PathBuf::from("/opt/node"), folder.clone()]);
+        assert_eq!(found.environment, [("LIBRARY".to_owned(), below("lib"))]);
+        assert!(cache.find(&command(Some("1.0"), None)).unwrap_err().ends_with("name one of them: a, b"));
+        assert!(
+            cache
+                .find(&command(Some("1.0"), Some("c")))
+                .unwrap_err()
+                .ends_with("has no program `c`, but: a, b")
+        );
+    }
+
+    /// G14: what a package left in its folder is not written through.
+    #[test]
+    fn g14_a_link_in_the_place_of_our_file_is_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let of_user = root.path().join("precious");
+        fs::write(&of_user, "mine").unwrap();
+        let folder = root.path().join("package");
+        fs::create_dir(&folder).unwrap();
+        std::os::unix::fs::symlink(&of_user, folder.join(MANIFEST)).unwrap();
+        assert!(write_manifest(&folder, &manifest(None)).is_err());
+        assert_eq!(fs::read_to_string(of_user).unwrap(), "mine");
+    }
 }

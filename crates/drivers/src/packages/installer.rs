@@ -24,7 +24,9 @@ use crate::sandbox::BoxLauncher;
 /// What an installer keeps for itself while it works, below its folder.
 const CACHES: [&str; 5] = [".npm", ".cache", ".config", ".local", "wanted.txt"];
 
-/// Installations of one process that may be under way, or left behind by processes that were killed.
+/// How the folders of installations begin that are under way.
+const STAGING: &str = ".new-";
+/// How many one process has at most.
 const STAGING_MAX: usize = 100;
 
 /// Installs packages into a cache.
@@ -230,10 +232,17 @@ impl Staging {
     }
 }
 
-/// A folder that was not there, for the user alone.
+/// A folder that was not there, for the user alone. What installers left that were killed goes.
 fn new_folder(root: &Path) -> io::Result<PathBuf> {
+    for entry in fs::read_dir(root)?.flatten() {
+        let name = entry.file_name();
+        let left = name.to_str().and_then(|name| name.strip_prefix(STAGING)?.split('-').next());
+        if left.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
     for number in 0..STAGING_MAX {
-        let folder = root.join(format!(".new-{}-{number}", std::process::id()));
+        let folder = root.join(format!("{STAGING}{}-{number}", std::process::id()));
         match fs::DirBuilder::new().mode(0o700).create(&folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|()| folder),

@@ -58,6 +58,8 @@ pub(super) async fn install(
         .map_err(|error| format!("{} cannot be written: {error}", folder.display()))?;
     let mut arguments =
         vec!["pip", "install", "--require-hashes", "--target", LIBRARY, "--link-mode", "copy"];
+    // The folder cannot be written later, and compiling at each start takes seconds.
+    arguments.push("--compile-bytecode");
     arguments.extend(["--no-config", "--python", python, "--index-url", index, "-r", LOCK]);
     let built = without_building(scripts);
     arguments.extend(built.iter().map(String::as_str));

@@ -41,6 +41,7 @@ use crate::system::private_files::{self, Links};
 use crate::text_file::{self, FileAction, FileFault, UnreadText};
 use crate::user::folders::{hidden_folders, packages};
 use crate::user::known_tools::UserKnownTools;
+use crate::user::logins::UserLogins;
 use crate::user::variables::Variables;
 
 /// Why a tree file cannot be started.
@@ -568,6 +569,7 @@ pub fn with_tools(
         false => drivers,
     };
     let servers = ToolServers::new(OURSELVES.into()).hiding(hidden.clone()).knowing(Arc::new(UserKnownTools));
+    let servers = servers.with_logins(Arc::new(UserLogins));
     let servers = match packages() {
         Some(packages) => servers.with_packages(PackageCache::new(packages)),
         None => servers,

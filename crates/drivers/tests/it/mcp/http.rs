@@ -58,7 +58,7 @@ async fn the_key_of_a_server_is_sent_to_it_and_shown_nowhere() {
     let error = Setting::elsewhere(&server.url()).try_start().await.map(drop).unwrap_err();
     assert_eq!(
         error,
-        "server `test`: it refused the connection: HTTP 401 (it may need a key: `auth`): who are you?"
+        "server `test`: it refused the connection: HTTP 401 (it may need a key, `auth`, or a login): who are you?"
     );
     let setting = Setting::elsewhere(&server.url()).with_tools(&["header", "status"]).with_key(None);
     assert!(setting.server.allowance().starts_with("$NOTES_TOKEN http://127.0.0.1:"));
