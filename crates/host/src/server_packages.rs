@@ -14,10 +14,15 @@ use spinney_drivers::packages::{
 use spinney_kernel::definition::{Definition, ServerAddress};
 use spinney_kernel::primitives::ServerName;
 
+use crate::defaults::{Defaults, DefaultsError};
 use crate::inside::{OURSELVES, command_mark};
+use crate::own_drivers::OwnDrivers;
 use crate::system::private_files::{self, Links};
 use crate::text_file::{self, FileAction, FileFault, UnreadText};
+use crate::tree_file::problems::{ProblemsKind, TreeFileProblems};
+use crate::tree_file::source::{self, Keys, Scripts, SourceError};
 use crate::user::folders;
+use crate::user::variables::{Variables, VariablesError};
 
 const LOCK_VERSION: u32 = 1;
 const LOCK_BYTES_MAX: u64 = 16 << 20;
@@ -62,9 +67,35 @@ pub fn missing(definition: &Definition) -> Vec<(ServerName, String)> {
     found.collect()
 }
 
+/// What a tree file says of its servers. The rest of it need not be ready to start: no key of a model is needed.
+///
+/// # Errors
+/// If the file cannot be read, or has errors.
+pub fn read_file(file: &Path, home: &Path) -> Result<Definition, PackageError> {
+    let user = Variables::read(&Defaults::of_tree_file(file)?.configuration)?;
+    let own = OwnDrivers::default();
+    let examined = source::examine(file, home, Scripts::Anywhere, Keys::Optional, &user, &own)?;
+    match examined.source {
+        Some(source) => Ok(source.file.definition),
+        None => {
+            let problems = TreeFileProblems::new(home, file, examined.problems, ProblemsKind::InFile);
+            Err(SourceError::from(problems).into())
+        }
+    }
+}
+
 /// Why packages cannot be installed.
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
+    /// The defaults cannot be read.
+    #[error(transparent)]
+    Defaults(#[from] DefaultsError),
+    /// The user's variables cannot be read.
+    #[error(transparent)]
+    Variables(#[from] VariablesError),
+    /// The tree file cannot be read, or is wrong.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// A file or folder failed.
     #[error(transparent)]
     File(#[from] FileFault),

@@ -47,8 +47,6 @@ pub(crate) struct McpInstall {
     /// Run the scripts that this package has for its installation, in the box; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_scripts: Vec<String>,
-    #[command(flatten)]
-    pub(crate) given: Given,
 }
 
 #[derive(Debug, Group)]
@@ -63,6 +61,4 @@ pub(crate) struct McpLogin {
     /// Remove the login instead
     #[arg(long)]
     pub(crate) remove: bool,
-    #[command(flatten)]
-    pub(crate) given: Given,
 }

@@ -12,11 +12,11 @@ use spinney_host::prepared::PrepareError;
 use spinney_host::project::new_files::schema_text;
 use spinney_kernel::primitives::Time;
 
-use super::mcp_install::install_command;
 use super::run::start_request;
 use crate::args;
 use crate::error_text::{in_words_of, of_input};
 use crate::exit::Exit;
+use crate::hint;
 use crate::permission::box_option;
 use crate::terminal::{Terminal, out};
 
@@ -25,7 +25,7 @@ const WORDS: CheckWords = CheckWords {
     allow_host: |host| format!("run it with --allow-host {host}"),
     allow_box: |what| format!("run it with {}", box_option(what)),
     input: of_input,
-    install: |file| format!("install it with `{}`", install_command(file)),
+    install: |file| format!("install it with `{}`", hint::install(file)),
 };
 
 pub(super) fn check(home: &Sourced<&Path>, args: &args::Check, terminal: Terminal) -> Result<Exit> {

@@ -26,7 +26,7 @@ use crate::permission::agree_to_boxes;
 use crate::terminal::out;
 
 /// A goal for a file that has none: no agent reads it.
-pub(super) const GOAL: &str = "Look at the servers.";
+const GOAL: &str = "Look at the servers.";
 
 pub(super) async fn mcp(home: &Path, args: &Mcp) -> Result<Exit> {
     match args {

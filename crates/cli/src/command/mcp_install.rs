@@ -4,29 +4,21 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney::clock::{Clock, SystemClock};
 use spinney_drivers::packages::{Package, PackageIndex};
-use spinney_host::OwnDrivers;
-use spinney_host::prepared::PreparedTree;
 use spinney_host::server_packages::{self, PackageLock, PackagedServer, UserPackages};
 use spinney_host::shell_word;
 use spinney_kernel::definition::Definition;
-use spinney_kernel::primitives::{ServerName, Time};
+use spinney_kernel::primitives::ServerName;
 use spinney_view::wording::counted;
 
-use super::mcp::GOAL;
-use super::run::start_request;
 use crate::args::McpInstall;
 use crate::exit::Exit;
+use crate::hint;
 use crate::terminal::out;
 use crate::terminal::question::{self, Reply};
 
 pub(super) async fn install(home: &Path, args: &McpInstall) -> Result<Exit> {
-    let mut request = start_request(&args.file, &args.given);
-    request.given.goal.get_or_insert_with(|| GOAL.to_owned());
-    let now = Time(SystemClock::new().now_ms());
-    let prepared = PreparedTree::read(home, &request, &OwnDrivers::default(), now)?;
-    let all = server_packages::packaged(&prepared.source.file.definition);
+    let all = server_packages::packaged(&server_packages::read_file(&args.file, home)?);
     if all.is_empty() {
         out::line(&format!("{} names no servers that npx or uvx would download", args.file.display()))?;
         return Ok(Exit::Completed);
@@ -115,10 +107,5 @@ fn agree(packages: &UserPackages, open: &[(ServerName, Package)], args: &McpInst
 pub(super) fn check_installed(definition: &Definition, file: &Path) -> Result<()> {
     let missing = server_packages::missing(definition);
     let Some((server, why)) = missing.first() else { return Ok(()) };
-    bail!("server `{server}`: {why}; install it first: {}", install_command(file))
-}
-
-/// Installs the servers of a file.
-pub(super) fn install_command(file: &Path) -> String {
-    format!("spinney mcp install {}", shell_word::of_word(&file.to_string_lossy()))
+    bail!("server `{server}`: {why}; install it first: {}", hint::install(file))
 }

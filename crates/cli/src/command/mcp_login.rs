@@ -10,16 +10,12 @@ use spinney::rng::secret;
 use spinney::tree_file::nearest;
 use spinney_drivers::mcp::LoginRequest;
 use spinney_drivers::network::SystemOutbound;
-use spinney_host::OwnDrivers;
-use spinney_host::prepared::PreparedTree;
+use spinney_host::server_packages;
 use spinney_host::user::logins;
 use spinney_kernel::definition::ServerAddress;
-use spinney_kernel::primitives::Time;
 use spinney_server::login_redirect::LoginRedirect;
 use tokio::time::timeout;
 
-use super::mcp::GOAL;
-use super::run::start_request;
 use crate::args::McpLogin;
 use crate::exit::Exit;
 use crate::terminal::out;
@@ -61,11 +57,7 @@ fn url(home: &Path, args: &McpLogin) -> Result<String> {
     let Some(file) = &args.file else {
         bail!("`{name}` is not a URL: write the tree file that has this server after it")
     };
-    let mut request = start_request(file, &args.given);
-    request.given.goal.get_or_insert_with(|| GOAL.to_owned());
-    let now = Time(SystemClock::new().now_ms());
-    let prepared = PreparedTree::read(home, &request, &OwnDrivers::default(), now)?;
-    let servers = &prepared.source.file.definition.servers;
+    let servers = server_packages::read_file(file, home)?.servers;
     let Some((_, server)) = servers.iter().find(|(known, _)| known.as_str() == name) else {
         bail!(
             "unknown server `{name}`: {}",

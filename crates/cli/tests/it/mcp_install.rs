@@ -114,7 +114,7 @@ fn p17_a_server_of_npm_is_installed_and_started_from_the_cache() {
     for text in [
         "npm package `fake-server@1.2.3`, for server `test`",
         "none of their scripts is run",
-        "--allow-package fake-server@1.2.3",
+        "--allow-package 'fake-server@1.2.3'",
     ] {
         assert!(asked.err.contains(text), "{}", asked.err);
     }
