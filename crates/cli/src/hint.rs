@@ -44,6 +44,11 @@ pub(crate) fn config(words: &[&str]) -> String {
     written(None, &[&["config"], before, dashes, values].concat())
 }
 
+/// The command that installs the servers of a file, which is the same in every home.
+pub(crate) fn install(file: &Path) -> String {
+    written(None, &["mcp", "install", &file.to_string_lossy()])
+}
+
 /// A command for another machine, whose home we do not know.
 pub(crate) fn on_another_machine(words: &[&str]) -> String {
     written(None, words)

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use spinney_drivers::http::HostName;
+use spinney_drivers::mcp::ToolServers;
 use spinney_host::shell_word;
 use spinney_host::tree_file::source::Text;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
@@ -79,6 +80,12 @@ pub(crate) fn agree_to_boxes(text: &Text, needs: &BoxNeeds, allowed: &AllowedBox
             bail!("{question}\nNothing was started. If you trust this file, add {}", options.join(" "))
         }
     }
+}
+
+/// Asks at the terminal when tools of servers say something else than before.
+pub(crate) fn ask_about_changes(servers: &ToolServers) {
+    servers
+        .ask_about_changes(|changes| question::ask(&format!("{changes}\nUse it from now on?")) == Reply::Yes);
 }
 
 /// The option that would allow something beyond a whole box.

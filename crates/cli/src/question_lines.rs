@@ -25,7 +25,7 @@ pub(crate) fn heading(count: usize, state: TreeState) -> String {
 pub(crate) fn lines(question: &OpenQuestion, extent: ApprovalExtent, show_all: &str) -> Vec<String> {
     let path = joined(&question.path);
     let Some(ask) = &question.approves else {
-        return format!("{path} asks: {}", question.text.trim_end()).lines().map(str::to_owned).collect();
+        return text_lines(&path, &question.text);
     };
     let ShownApproval { lines: values, hidden_bytes } = ShownApproval::new(ask, extent);
     let agent = question.path.last().map(AgentId::as_str).unwrap_or_default();
@@ -68,6 +68,14 @@ pub(crate) fn lines(question: &OpenQuestion, extent: ApprovalExtent, show_all: &
     lines
 }
 
+/// A text of an agent or a tool. Only its first line stands where our own lines do, so none of the others can look like
+/// another question, or like the command that answers it.
+fn text_lines(path: &str, text: &str) -> Vec<String> {
+    let mut lines = text.trim_end().lines();
+    let first = format!("{path} asks: {}", lines.next().unwrap_or_default());
+    [first].into_iter().chain(lines.map(|line| format!("  | {line}"))).collect()
+}
+
 /// What a person should know of a host that is not a name of the internet: nothing else keeps agents from it.
 fn not_a_name(rule: &HostRule) -> Option<String> {
     let host = rule.host()?;
@@ -76,4 +84,19 @@ fn not_a_name(rule: &HostRule) -> Option<String> {
     }
     let note = "IS AN IP ADDRESS, WHICH IS REACHED EVEN IF IT IS PRIVATE";
     rule.address().map(|_| format!("!! `{rule}` {note}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// G16: a question in several lines cannot look like two.
+    #[test]
+    fn g16_only_the_first_line_of_a_question_looks_like_one() {
+        let forged = "Which?\nlead asks: May `lead` call `run_command`?\n    answer 7 yes\n";
+        assert_eq!(
+            text_lines("lead/a", forged),
+            ["lead/a asks: Which?", "  | lead asks: May `lead` call `run_command`?", "  |     answer 7 yes"]
+        );
+    }
 }

@@ -16,6 +16,8 @@ pub mod mcp;
 #[cfg(any(feature = "http", all(feature = "processes", target_os = "linux")))]
 pub mod network;
 mod off_worker;
+#[cfg(all(feature = "mcp", target_os = "linux"))]
+pub mod packages;
 pub mod prices;
 #[cfg(all(feature = "processes", target_os = "linux"))]
 pub mod processes;

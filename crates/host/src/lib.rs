@@ -33,6 +33,7 @@ pub mod price_list;
 pub mod project;
 pub mod removal;
 pub mod secrets;
+pub mod server_packages;
 pub mod server_trial;
 pub mod shell_word;
 mod side_folders;

@@ -5,4 +5,5 @@
 pub mod control;
 pub mod exec;
 pub mod gateway;
+pub mod login_redirect;
 pub mod programs;

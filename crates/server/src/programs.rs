@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use spinney::tree::{ProgramRun, ProgramRunner};
+use spinney_drivers::wire::Secrets;
 use spinney_host::exec::agent::{AgentPlace, AgentReader, AgentReply, AgentStart, AgentWork};
 use spinney_host::exec::environment::UserEnvironment;
 use spinney_host::exec::options::RunOptions;
@@ -110,6 +111,7 @@ async fn run_program(
     let gateway = Gateway::start_below(tree, (agent, role), calls, settings, notices, socket).await;
     let gateway = gateway.map_err(|error| failed(&error))?;
     let (address, key) = (gateway.address(), gateway.key().text().to_owned());
+    let keys = Secrets::new([key.clone()]);
     let (command, walls) = (spec.command.clone(), spec.sandbox.walls);
     // It looks for the program's file.
     let start = off_workers(async move || {
@@ -119,7 +121,7 @@ async fn run_program(
     });
     let start = start.await.map_err(|error| failed(&error))?;
     let reader = Arc::new(Mutex::new(AgentReader::new(start.output)));
-    let (read, watchers) = (Arc::clone(&reader), attempt.watchers.clone());
+    let (read, watchers, hidden) = (Arc::clone(&reader), attempt.watchers.clone(), keys.clone());
     let mut named = None;
     let on_output = Box::new(move |bytes: &[u8]| {
         let mut reader = read.lock().unwrap_or_else(PoisonError::into_inner);
@@ -130,7 +132,7 @@ async fn run_program(
         }
         drop(reader);
         if !shown.is_empty() {
-            watchers.show(&shown);
+            watchers.show(&without(&hidden, &shown));
         }
     });
     let program = ProgramAttempt::new(attempt, start.arguments, address.port())
@@ -145,11 +147,17 @@ async fn run_program(
         AgentReader::new(output),
     );
     let AgentReply { text, is_error, .. } = reader.end(&answer.stdout, &answer.stderr, answer.end.exit);
+    let text = without(&keys, &text);
     let notes = &answer.end.text;
     let text = if notes.is_empty() || is_error { text } else { format!("{text}\n\n{notes}") };
     let mut end = answer.end;
     (end.text, end.is_error) = (text, is_error);
     Ok(end)
+}
+
+/// What a program printed, without the key of its gateway: the journal keeps it, and others read it.
+fn without(keys: &Secrets, text: &str) -> String {
+    String::from_utf8_lossy(&keys.hide(text.as_bytes())).into_owned()
 }
 
 /// The program never ran.

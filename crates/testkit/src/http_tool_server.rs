@@ -24,6 +24,10 @@ pub struct HttpToolServer {
 pub struct SeenRequest {
     /// `POST` and the like.
     pub method: String,
+    /// With its query.
+    pub path: String,
+    /// What it has as its body.
+    pub text: String,
     /// With names in lower case.
     pub headers: BTreeMap<String, String>,
     /// Null if it has none.
@@ -49,7 +53,7 @@ struct State {
 
 impl HttpToolServer {
     /// Starts one in a mood: `plain` answers with JSON, `stream` with streams of events; `newest` speaks the newest version
-    /// alone; `key` wants a key; `moved`, `page`, `silent`, `broken` and `endless` never become servers.
+    /// alone; `key` wants a key, and `login` a token that it gives after a login; `moved`, `page`, `silent`, `broken` and `endless` never become servers.
     ///
     /// # Panics
     /// If there is no port.
@@ -120,7 +124,8 @@ fn serve(shared: &Shared, stream: TcpStream) -> io::Result<()> {
         if from.read_line(&mut line)? == 0 {
             return Ok(());
         }
-        let method = line.split(' ').next().unwrap_or_default().to_owned();
+        let mut words = line.split(' ').map(str::to_owned);
+        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         let mut headers = BTreeMap::new();
         loop {
             let mut line = String::new();
@@ -131,8 +136,9 @@ fn serve(shared: &Shared, stream: TcpStream) -> io::Result<()> {
         let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
         let mut body = vec![0; length];
         from.read_exact(&mut body)?;
+        let text = String::from_utf8_lossy(&body).into_owned();
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        let request = SeenRequest { method, headers, body, was_closed: false };
+        let request = SeenRequest { method, path, text, headers, body, was_closed: false };
         let place = shared.change(|state| {
             state.seen.push(request.clone());
             state.seen.len() - 1
@@ -156,8 +162,14 @@ fn answer(
     };
     match shared.mood.as_str() {
         "silent" => return wait_for_end(),
-        "moved" => return send(to, 307, &[("location", "https://elsewhere.example/mcp")], ""),
-        "page" => return send(to, 200, &[("content-type", "text/html")], "<p>Welcome</p>"),
+        "moved" => {
+            let location = format!("https://elsewhere.example/mcp{}", repeated(request, "?"));
+            return send(to, 307, &[("location", &location)], "");
+        }
+        "page" => {
+            let kind = format!("text/html{}", repeated(request, "; "));
+            return send(to, 200, &[("content-type", &kind)], "<p>Welcome</p>");
+        }
         "broken" => return send(to, 200, &[("content-type", "application/json")], "{\"jsonrpc\": "),
         "endless" => {
             begin_stream(to, &[])?;
@@ -167,6 +179,13 @@ fn answer(
         }
         "key" if request.headers.get("authorization").map(String::as_str) != Some("Bearer open-sesame-7") => {
             return send(to, 401, &[("www-authenticate", "Bearer")], "who are you?");
+        }
+        "login" => {
+            let is_let_in =
+                request.headers.get("authorization").map(String::as_str) == Some("Bearer renewed-token-8");
+            if request.path != "/mcp" || !is_let_in {
+                return log_in(request, to);
+            }
         }
         _ => {}
     }
@@ -232,6 +251,65 @@ fn answer(
         }
         _ => send(to, 202, &[], ""),
     }
+}
+
+/// Gives tokens to whoever comes with the code of its page. The first one ends at once, and can be renewed.
+fn log_in(request: &SeenRequest, to: &mut TcpStream) -> io::Result<()> {
+    let origin = format!("http://{}", request.headers.get("host").map_or("", String::as_str));
+    let json = |to: &mut TcpStream, status, value: &Value| {
+        send(to, status, &[("content-type", "application/json")], &value.to_string())
+    };
+    let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    let field = |text: &str, name: &str| {
+        let value = text.split('&').find_map(|field| field.strip_prefix(name)?.strip_prefix('='));
+        value.unwrap_or_default().replace("%3A", ":").replace("%2F", "/")
+    };
+    match path {
+        "/.well-known/oauth-protected-resource/mcp" => json(
+            to,
+            200,
+            &json!({ "resource": format!("{origin}/mcp"), "authorization_servers": [origin], "scopes_supported": ["tools"] }),
+        ),
+        "/.well-known/oauth-authorization-server" => json(
+            to,
+            200,
+            &json!({
+                "issuer": origin, "authorization_endpoint": format!("{origin}/authorize"),
+                "token_endpoint": format!("{origin}/token"), "registration_endpoint": format!("{origin}/register"),
+                "code_challenge_methods_supported": ["S256"], "authorization_response_iss_parameter_supported": true,
+            }),
+        ),
+        "/register" => json(to, 201, &json!({ "client_id": "client-1" })),
+        "/authorize" => {
+            let (back, state) = (field(query, "redirect_uri"), field(query, "state"));
+            let place = format!("{back}?code=secret-code-7&state={state}&iss={origin}");
+            send(to, 302, &[("location", &place)], "")
+        }
+        "/token"
+            if field(&request.text, "code") == "secret-code-7"
+                && !field(&request.text, "code_verifier").is_empty() =>
+        {
+            let tokens = json!({ "access_token": "first-token-7", "token_type": "Bearer", "refresh_token": "refresh-token-7", "expires_in": 1 });
+            json(to, 200, &tokens)
+        }
+        "/token" if field(&request.text, "refresh_token") == "refresh-token-7" => {
+            let tokens =
+                json!({ "access_token": "renewed-token-8", "token_type": "bearer", "expires_in": 3_600 });
+            json(to, 200, &tokens)
+        }
+        "/token" => json(to, 400, &json!({ "error": "invalid_grant", "error_description": request.text })),
+        _ => {
+            let place =
+                format!("Bearer resource_metadata=\"{origin}/.well-known/oauth-protected-resource/mcp\"");
+            send(to, 401, &[("www-authenticate", &place)], "")
+        }
+    }
+}
+
+/// The key of a request, for a server that repeats it where nobody looks.
+fn repeated(request: &SeenRequest, mark: &str) -> String {
+    let key = request.headers.get("authorization").and_then(|value| value.strip_prefix("Bearer "));
+    key.map(|key| format!("{mark}token={key}")).unwrap_or_default()
 }
 
 impl Shared {

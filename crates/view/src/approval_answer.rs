@@ -94,7 +94,7 @@ mod tests {
         let approves = Some(Box::new(ToolAsk::new("1", "write_file", "{}")));
         let offers = offers.and_then(|offers| offers.parse().ok());
         let (path, text, network) = (Vec::new(), String::new(), Network::Denied);
-        OpenQuestion { question: CallId(4), path, text, approves, network, offers }
+        OpenQuestion { question: CallId(4), path, call: None, text, approves, network, offers }
     }
 
     fn read(text: &str) -> String {

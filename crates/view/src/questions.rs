@@ -27,9 +27,11 @@ pub async fn open(
             Event::TreeStarted { definition, .. } => started = Some(definition),
             Event::QuestionAsked { call, question, .. } => {
                 let offers = started.as_ref().and_then(|definition| question.offered(definition));
-                let (path, text) = (context.path().to_vec(), question.text);
+                let (path, asking, text) = (context.path().to_vec(), question.call, question.text);
                 let (approves, network) = (question.approves, question.network);
-                open.insert(call, OpenQuestion { question: call, path, text, approves, network, offers });
+                let asked =
+                    OpenQuestion { question: call, path, call: asking, text, approves, network, offers };
+                open.insert(call, asked);
             }
             Event::CallEnded { call, .. } => {
                 open.remove(&call);
@@ -72,7 +74,7 @@ pub struct ApprovedCall<'a> {
 
 impl<'a> From<&'a OpenQuestion> for QuestionView<'a> {
     fn from(open: &'a OpenQuestion) -> Self {
-        let OpenQuestion { question, path, text, approves, network, offers } = open;
+        let OpenQuestion { question, path, text, approves, network, offers, .. } = open;
         let hosts = network.rules().map(ToString::to_string).collect();
         let always = offers.as_ref().map(ToString::to_string);
         let approves =

@@ -49,6 +49,8 @@ pub(super) const MCP: &str = "\
 The servers start in their boxes and end with the command. Nothing is written to a home.
 
 Examples:
+  spinney mcp install tree.yaml
+  spinney mcp login https://tools.example.org/mcp
   spinney mcp list tree.yaml
   spinney mcp try tree.yaml notes__search '{ \"text\": \"milk\" }'";
 pub(super) const CHECK: &str = "\

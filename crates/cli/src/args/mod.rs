@@ -24,7 +24,7 @@ pub(crate) use self::checkpoints::{
 };
 pub(crate) use self::config::{Config, ConfigCommand, ConfigGet, ConfigKey, ConfigValues};
 pub(crate) use self::exec::{Exec, ExecGuard};
-pub(crate) use self::mcp::{Mcp, McpTry, ServersOfFile};
+pub(crate) use self::mcp::{Mcp, McpInstall, McpLogin, McpTry, ServersOfFile};
 pub(crate) use self::read_only::{
     Attach, Completions, Costs, CostsOf, Events, Files, FilesCat, FilesCommand, Man, Models, Ps, Questions,
     Replay, Shared, SharedWords, Shell, Show, Top, TreeView, WhoseContext,

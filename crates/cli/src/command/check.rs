@@ -17,6 +17,7 @@ use super::run::start_request;
 use crate::args;
 use crate::error_text::{in_words_of, of_input};
 use crate::exit::Exit;
+use crate::hint;
 use crate::permission::box_option;
 
 const WORDS: CheckWords = CheckWords {
@@ -24,6 +25,7 @@ const WORDS: CheckWords = CheckWords {
     allow_host: |host| format!("run it with --allow-host {host}"),
     allow_box: |what| format!("run it with {}", box_option(what)),
     input: of_input,
+    install: |file| format!("install it with `{}`", hint::install(file)),
 };
 
 pub(super) fn check(home: &Sourced<&Path>, args: &args::Check, terminal: Terminal) -> Result<Exit> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use spinney_host::home::ids::NamedTree;
-use spinney_host::home::output_files::{FILES_MAX, OutputFile, list, named, open};
+use spinney_host::home::output_files::{FILES_MAX, list, named, open};
 use spinney_kernel::primitives::grouped;
 use spinney_terminal::paint::{Ink, Row};
 use spinney_terminal::table::{Column, Table};
@@ -44,9 +44,9 @@ pub(super) async fn files(home: &Path, args: &args::Files, terminal: Terminal) -
         // A path is there to be opened, so it is never cut.
         Column::left("PATH"),
     ]);
-    for OutputFile { agent, path, bytes, .. } in &files {
-        let path = Row::plain(&path.to_string_lossy());
-        table.add(vec![Row::inked(Ink::Name, agent), Row::plain(&grouped(*bytes)), path]);
+    for file in &files {
+        let path = Row::plain(&file.shown_path());
+        table.add(vec![Row::inked(Ink::Name, &file.agent), Row::plain(&grouped(file.bytes)), path]);
     }
     table.write(terminal)?;
     if files.len() == FILES_MAX {
@@ -60,7 +60,7 @@ async fn cat(home: &Path, args: &args::FilesCat, terminal: Terminal) -> Result<E
     let tree = NamedTree::in_home(home, args.tree.text()).await?.tree;
     let files = list(home, tree);
     let file = named(&files, &args.file, tree)?;
-    let what = || format!("cannot read {}", file.path.display());
+    let what = || format!("cannot read {}", file.shown_path());
     let mut opened = open(home, tree, file).with_context(what)?;
     let mut chunk = vec![0; CHUNK];
     let mut text = Vec::new();

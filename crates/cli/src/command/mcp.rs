@@ -18,6 +18,8 @@ use spinney_kernel::primitives::{CallId, Millis, Time, ToolName, TreeId};
 use spinney_terminal::out;
 use spinney_view::wording::{counted, one_line};
 
+use super::mcp_install::{check_installed, install};
+use super::mcp_login::login;
 use super::run::start_request;
 use crate::args::{Mcp, McpTry, ServersOfFile};
 use crate::exit::Exit;
@@ -29,6 +31,8 @@ const GOAL: &str = "Look at the servers.";
 pub(super) async fn mcp(home: &Path, args: &Mcp) -> Result<Exit> {
     match args {
         Mcp::List(servers) => list(home, servers).await,
+        Mcp::Install(args) => install(home, args).await,
+        Mcp::Login(args) => login(home, args).await,
         Mcp::Try(call) => call_once(home, call).await,
     }
 }
@@ -90,6 +94,7 @@ impl Running {
         if prepared.definition.servers.is_empty() {
             bail!("{} names no servers: write `mcp:` with the command of one", file.display());
         }
+        check_installed(&prepared.definition, file)?;
         agree_to_boxes(&prepared.source.text, &prepared.box_needs, &prepared.allowed_boxes)?;
         prepared.permit_boxes();
         let began = Time(SystemClock::new().now_ms());

@@ -17,6 +17,8 @@ mod import;
 mod init;
 mod man;
 mod mcp;
+mod mcp_install;
+mod mcp_login;
 mod models;
 mod ps;
 mod questions;

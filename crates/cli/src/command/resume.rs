@@ -39,7 +39,7 @@ use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::hint::{ContinuedBy, about, next_step};
 use crate::interrupt::Interrupts;
-use crate::permission::{agree_to_boxes, agree_to_egress, trust_home};
+use crate::permission::{agree_to_boxes, agree_to_egress, ask_about_changes, trust_home};
 use crate::result::{Outcome, failed_unseen};
 
 /// How often a tree is taken up because the process that ran it for this one ended. One that ends slowly counts again every
@@ -140,6 +140,7 @@ async fn take_up(
     note_weak_boxes(journal.as_ref(), known.tree).await?;
     let boxes = AllowedBoxes::new(&args.boxes.allow_box, &configuration);
     kept.boxed.prepare(path, needs.permissions(&user, &boxes));
+    ask_about_changes(&kept.boxed.servers);
     let drivers = kept.drivers(&user)?;
     let open = open_home(path, Arc::clone(&journal), display);
     // Before anything is called: from then on an interrupt stops cleanly.

@@ -13,13 +13,14 @@ use spinney_kernel::definition::Definition;
 use spinney_kernel::primitives::{Seq, Time};
 
 use super::detach;
+use super::mcp_install::check_installed;
 use crate::display::Display;
 use crate::error_text::setting;
 use crate::events::screen::Style;
 use crate::exit::Exit;
 use crate::follow::{Follow, follow};
 use crate::interrupt::Interrupts;
-use crate::permission::{agree_to_boxes, agree_to_egress, trust_home};
+use crate::permission::{agree_to_boxes, agree_to_egress, ask_about_changes, trust_home};
 use crate::result::failed_unseen;
 use crate::{args, explain};
 use spinney_host::caller_trace;
@@ -59,12 +60,14 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     let request = StartRequest { trace: caller_trace(), ..start_request(&args.file, &args.given) };
     let now = Time(SystemClock::new().now_ms());
     let mut prepared = PreparedTree::read(path, &request, &OwnDrivers::default(), now)?;
+    check_installed(&prepared.definition, &args.file)?;
     agree_to_egress(&prepared.source.text, &prepared.egress, &prepared.allowed)?;
     agree_to_boxes(&prepared.source.text, &prepared.box_needs, &prepared.allowed_boxes)?;
     if let Some(question) = foreign_home::for_new_tree(path, &prepared.does()).await? {
         trust_home(question, args.trusted.trust())?;
     }
     prepared.permit_boxes();
+    ask_about_changes(&prepared.source.boxed.servers);
     let id = Rng::fresh().tree_id(now.0);
     let JournalToStart { folder: path, journal } = match args.detached {
         // Nobody else needs the home's own journal for it, and its log goes with it.

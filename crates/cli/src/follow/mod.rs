@@ -20,7 +20,7 @@ use crate::hint::{self, about, next_step};
 use crate::interrupt::Interrupts;
 use crate::live::{LiveScreen, write_summary};
 use crate::prompts::{Asking, Typed};
-use crate::result::{Failure, Outcome, failed, question_texts};
+use crate::result::{Failure, Outcome, answerable, failed, question_texts};
 use spinney_host::OpenHome;
 use spinney_host::following::{at_rest, can_be_left, paused};
 use spinney_host::home::ids::TreeInHome;
@@ -245,7 +245,7 @@ async fn failed_at(
 /// The questions that are open, and how to answer them.
 fn open_questions(outcome: &Outcome, snapshot: &TreeSnapshot, place: TreeInHome<'_>) -> Vec<String> {
     match outcome.exit() {
-        Exit::Waiting | Exit::Interrupted if !snapshot.questions.is_empty() => {
+        Exit::Waiting | Exit::Interrupted if !answerable(snapshot).is_empty() => {
             question_texts(outcome, snapshot, place)
         }
         _ => Vec::new(),

@@ -4,7 +4,7 @@ mod remedy;
 
 use std::path::{Path, PathBuf};
 
-use spinney::tree::{Diverged, Stopped, TreeSnapshot};
+use spinney::tree::{Diverged, OpenQuestion, Stopped, TreeSnapshot};
 use spinney_host::home;
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::{scripted_models, stored_result};
@@ -293,6 +293,11 @@ pub(crate) async fn whole(body: &Body, journal: &dyn Journal) -> String {
     })
 }
 
+/// The questions that can be answered when the process of a tree has ended: those of its tool calls ended with it.
+pub(crate) fn answerable(snapshot: &TreeSnapshot) -> Vec<&OpenQuestion> {
+    snapshot.questions.iter().filter(|question| question.call.is_none()).collect()
+}
+
 /// What to do about open questions.
 pub(crate) fn question_texts(
     outcome: &Outcome,
@@ -300,9 +305,10 @@ pub(crate) fn question_texts(
     TreeInHome { home, tree }: TreeInHome<'_>,
 ) -> Vec<String> {
     let state = outcome.result.state;
-    let mut lines = vec![question_lines::heading(snapshot.questions.len(), state)];
+    let questions = answerable(snapshot);
+    let mut lines = vec![question_lines::heading(questions.len(), state)];
     let show_all = about(home, "questions", tree, &[]);
-    for question in &snapshot.questions {
+    for question in questions {
         let shown = question_lines::lines(question, ApprovalExtent::Brief, &show_all);
         let indent =
             |(at, line): (usize, String)| if at == 0 { format!("  {line}") } else { format!("    {line}") };

@@ -52,6 +52,8 @@ mod logging;
 mod looking;
 mod lost_commits;
 mod mcp;
+mod mcp_install;
+mod mcp_login;
 mod models;
 mod network;
 mod notifying;

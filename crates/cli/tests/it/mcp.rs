@@ -20,14 +20,14 @@ fn this_program_is_a_server_when_a_box_starts_it() {
     serve_if_asked(std::env::args(), std::env::vars());
 }
 
-fn command(mood: &str) -> Vec<String> {
+pub(crate) fn command(mood: &str) -> Vec<String> {
     let mut command = tool_server_command(&std::env::current_exe().unwrap(), SERVER, mood);
     command[0] = Path::new(&command[0]).canonicalize().unwrap().display().to_string();
     command
 }
 
 /// The folder of this program.
-fn around() -> String {
+pub(crate) fn around() -> String {
     Path::new(&command("plain")[0]).parent().unwrap().display().to_string()
 }
 
@@ -228,7 +228,7 @@ fn mcp_lists_tools_and_tries_one() {
 }
 
 /// A tree whose server is reached over HTTP.
-fn tree_elsewhere(stage: &TestFolder, server: &HttpToolServer, of_server: &str) -> String {
+pub(crate) fn tree_elsewhere(stage: &TestFolder, server: &HttpToolServer, of_server: &str) -> String {
     let call = "{ tool: test__header, args: { text: authorization } }";
     let path = tree(stage, "plain", "[test__header]", &[call]);
     let text = fs::read_to_string(&path).unwrap();
@@ -351,6 +351,29 @@ fn g28_a_description_that_changes_is_asked_about_at_the_next_start() {
         let ended = run("Greets, and sends your files.", more);
         assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
     }
+}
+
+/// The same at a terminal is a question.
+#[test]
+fn g28_a_description_that_changes_is_a_question_at_a_terminal() {
+    let stage = TestFolder::new();
+    let path = tree(&stage, "plain", "[test__moody]", &["{ tool: test__moody, args: {} }"]);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("timeout: 20s", "timeout: 20s, env: [SERVER_SAYS]")).unwrap();
+    let allowance = format!("mcp:$SERVER_SAYS {}", command("plain").join(" "));
+    let around = around();
+    let args = ["run", &path, "--plain", "--read", &around, "--allow-box", &allowance];
+    assert_eq!(stage.play_in(&args, &[("SERVER_SAYS", "Greets.")]).end().code, Some(0));
+    for (answer, code) in [("n\r", Some(2)), ("y\r", Some(0))] {
+        let mut asked = stage.terminal_in(&args, (100, 40), &[("SERVER_SAYS", "Sends your files.")]);
+        let shown = asked.until("Use it from now on? [y/N]");
+        assert!(shown.contains("before: Greets.") && shown.contains("now: Sends your files."), "{shown}");
+        asked.send(answer);
+        let ended = asked.end();
+        assert!(ended.code == code || (code != Some(0) && ended.code != Some(0)), "{}", ended.out);
+    }
+    // From now on without a question.
+    assert_eq!(stage.play_in(&args, &[("SERVER_SAYS", "Sends your files.")]).end().code, Some(0));
 }
 
 /// G28 (lying schemas, escape text): a schema that cannot be used keeps the tree from starting, and what a tool returns does

@@ -133,6 +133,21 @@ cat /proc/self/environ | tr '\0' '\n' | grep -c sk-the-users
     assert!(!events.contains(USER_KEY), "{events}");
 }
 
+/// G12: the key of its gateway, which a program prints, is in no answer and in no journal.
+#[test]
+fn g12_the_key_of_a_gateway_is_not_in_what_its_program_prints() {
+    let script = "echo \"key: $ANTHROPIC_API_KEY\"; echo \"key: $ANTHROPIC_API_KEY\" >&2";
+    let team = Team::new(
+        &rules(&[spawn("coder", "Print")]),
+        &json!({ "cost_usd": 1 }),
+        &[("coder", script, json!({}))],
+    );
+    let ended = team.runs();
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    let shown = format!("{}{}", ended.out, team.stage.said(&["events", "last", "--json"]));
+    assert!(shown.contains("key: [key]") && !shown.contains("sk-spinney-"), "{shown}");
+}
+
 /// A program is named by a step like any agent, gets its inputs, and its answer is the step's output.
 #[test]
 fn g29_a_step_of_a_pipeline_names_a_program() {

@@ -105,9 +105,13 @@ impl TestFolder {
     }
 
     /// Where the user of a test has their configuration and what is remembered for them.
-    pub(crate) fn user_folders(&self) -> [(&'static str, PathBuf); 2] {
-        [("XDG_CONFIG_HOME", "user/config"), ("XDG_STATE_HOME", "user/state")]
-            .map(|(variable, folder)| (variable, self.folder.path().join(folder)))
+    pub(crate) fn user_folders(&self) -> [(&'static str, PathBuf); 3] {
+        [
+            ("XDG_CACHE_HOME", "user/cache"),
+            ("XDG_CONFIG_HOME", "user/config"),
+            ("XDG_STATE_HOME", "user/state"),
+        ]
+        .map(|(variable, folder)| (variable, self.folder.path().join(folder)))
     }
 
     fn command(&self, args: &[&str]) -> Command {

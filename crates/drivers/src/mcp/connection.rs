@@ -98,7 +98,7 @@ impl Connection {
                 }
             }
             ServerStart::Http(start) => {
-                Self::connect(start, server, answers(), newest).await.map_err(|fault| fault.message)
+                Self::connect(start, server, (answers(), calls), newest).await.map_err(|fault| fault.message)
             }
         }
     }
@@ -129,14 +129,16 @@ impl Connection {
     async fn connect(
         start: &HttpStart,
         server: &ToolServer,
-        answers: PeerAnswers,
+        (answers, calls): (PeerAnswers, &Arc<OpenCalls>),
         lifecycle: ClientLifecycleMode,
     ) -> Result<Self, StartFault> {
         let network = server.network.clone();
         let client = http_client(&start.address, network, Arc::clone(&start.outbound)).await;
         let exchange_max = Duration::from_millis(server.timeout_ms).saturating_add(HANDSHAKE_TIMEOUT);
         let client = client.map_err(StartFault::new)?;
-        let (session, heard) = HttpSession::new(client, start.auth.clone(), exchange_max);
+        let header = start.header().await.map_err(StartFault::new)?;
+        let (session, heard) =
+            HttpSession::new(client, (header, start.logins.is_some()), exchange_max, Arc::clone(calls));
         let conversation = Arc::new(Conversation::default());
         let transport = HttpTransport::new(Arc::clone(&session), heard, Arc::clone(&conversation));
         let handshake = serve_client_with_lifecycle(answers, transport, lifecycle);

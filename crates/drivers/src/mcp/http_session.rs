@@ -20,7 +20,8 @@ use tokio::time::{sleep, timeout};
 use super::http_client::innermost;
 use super::incoming::{LOST, MessageKind, NOT_REACHED};
 use super::lines::{LINE_BYTES_MAX, Line};
-use super::offered::cleaned;
+use super::offered::{cleaned, one_line};
+use super::open_calls::OpenCalls;
 use crate::wire::{Secrets, SseDecoder, SseFault};
 
 /// How long a server may take for what it does not answer.
@@ -103,10 +104,14 @@ pub(super) struct HttpSession {
     client: reqwest::Client,
     url: Url,
     auth: Option<(HeaderName, HeaderValue)>,
+    /// Whether that is the token of a login, which ends.
+    is_login: bool,
     /// What no text of the server may show.
     secrets: Secrets,
-    /// The longest that a request and its response may take. Who asks usually waits less.
+    /// The longest that a request and its response may take, without the time in which a person is asked. Who asks
+    /// usually waits less.
     exchange_max: Duration,
+    calls: Arc<OpenCalls>,
     heard: mpsc::Sender<Heard>,
     agreed: Mutex<Agreed>,
     is_over: AtomicBool,
@@ -140,8 +145,9 @@ struct Asked {
 impl HttpSession {
     pub(super) fn new(
         (client, url): (reqwest::Client, Url),
-        auth: Option<(HeaderName, HeaderValue)>,
+        (auth, is_login): (Option<(HeaderName, HeaderValue)>, bool),
         exchange_max: Duration,
+        calls: Arc<OpenCalls>,
     ) -> (Arc<Self>, mpsc::Receiver<Heard>) {
         // What waits here is bounded by what is under way: each response hands over one line at a time.
         let (heard, receiver) = mpsc::channel(1);
@@ -150,9 +156,11 @@ impl HttpSession {
         let session = Self {
             client,
             url,
+            is_login: is_login && auth.is_some(),
             auth,
             secrets: Secrets::new(key),
             exchange_max,
+            calls,
             heard,
             agreed: Mutex::default(),
             is_over: AtomicBool::new(false),
@@ -188,8 +196,8 @@ impl HttpSession {
         }
         let session = Arc::clone(self);
         let task = tokio::spawn(async move {
-            let exchange = timeout(session.exchange_max, session.exchange(id, asked));
-            let late = |_| Err(HttpFailure::lost("there was no answer in time"));
+            let exchange = session.calls.within(session.exchange_max, session.exchange(id, asked));
+            let late = || Err(HttpFailure::lost("there was no answer in time"));
             if let Err(failure) = exchange.await.unwrap_or_else(late) {
                 // If nobody hears any more, nobody needs to know.
                 let _ = session.heard.send(Heard::Failed { id, failure }).await;
@@ -336,15 +344,21 @@ impl HttpSession {
                 false => Err(HttpFailure::lost("its response ended before the answer")),
             };
         }
-        let kind = header(&response, &CONTENT_TYPE);
+        let kind = self.shown_header(&response, &CONTENT_TYPE);
         Err(HttpFailure::refused(format!("it answered with `{kind}`, which is not the protocol")))
+    }
+
+    /// A header of a response as errors show it: without the key.
+    fn shown_header(&self, response: &Response, name: &HeaderName) -> String {
+        let value = response.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default();
+        one_line(&String::from_utf8_lossy(&self.secrets.hide(value)), ERROR_SHOWN)
     }
 
     /// What an error response says.
     async fn refusal(&self, id: i64, mut response: Response) -> HttpFailure {
         let status = response.status();
         if status.is_redirection() {
-            let to = cleaned(&header(&response, &LOCATION), ERROR_SHOWN);
+            let to = self.shown_header(&response, &LOCATION);
             return HttpFailure::refused(format!(
                 "it redirects to {to}, which is not followed: write that as its `url`"
             ));
@@ -352,6 +366,11 @@ impl HttpSession {
         if status == StatusCode::NOT_FOUND && self.agreed().session.is_some() {
             self.is_over.store(true, Ordering::Release);
             return HttpFailure::not_reached("it has forgotten the session");
+        }
+        if status == StatusCode::UNAUTHORIZED && self.is_login {
+            // The next session begins with a token that is renewed, if there is one.
+            self.is_over.store(true, Ordering::Release);
+            return HttpFailure::not_reached("it does not take the token of its login: log in again");
         }
         let mut body = Vec::new();
         while let Ok(Some(chunk)) = response.chunk().await {
@@ -373,7 +392,7 @@ impl HttpSession {
         };
         let status = status.as_u16();
         let help = match status {
-            401 | 403 if self.auth.is_none() => " (it may need a key: `auth`)",
+            401 | 403 if self.auth.is_none() => " (it may need a key, `auth`, or a login)",
             401 | 403 => " (it does not take this key)",
             _ => "",
         };
@@ -491,13 +510,51 @@ fn header_value(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&if is_plain { text.to_owned() } else { encoded() }).ok()
 }
 
-fn header(response: &Response, name: &HeaderName) -> String {
-    let value = response.headers().get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
-    value.map(|value| cleaned(&value, ERROR_SHOWN)).unwrap_or_default()
-}
-
 /// Whether a response is of this media type.
 fn is(response: &Response, media: &str) -> bool {
-    let kind = header(response, &CONTENT_TYPE);
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(media))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::super::open_calls::tests::attempt;
+    use super::*;
+
+    /// G28: the response of a call that asks a person may take as long as the person, and no longer.
+    #[tokio::test]
+    async fn g28_a_response_waits_while_a_person_is_asked() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let calls = Arc::new(OpenCalls::default());
+        // Another test may have done it.
+        let _already = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let no_time = Duration::ZERO;
+        let (session, mut heard) =
+            HttpSession::new((client, url.parse().unwrap()), (None, false), no_time, Arc::clone(&calls));
+        let message = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {} });
+        let entry = calls.enter(&attempt("a"));
+        let asking = entry.call.wait();
+        session.ask(1, &message).unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        assert!(server.read(&mut [0; 4_096]).await.unwrap() > 0);
+        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        let response = format!(
+            "HTTP/1.1 200 .\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{answer}",
+            answer.len()
+        );
+        server.write_all(response.as_bytes()).await.unwrap();
+        assert!(
+            matches!(heard.recv().await, Some(Heard::Line(Line::Whole(line))) if line == answer.as_bytes())
+        );
+        drop(asking);
+        session.ask(2, &message).unwrap();
+        assert!(
+            matches!(heard.recv().await, Some(Heard::Failed { id: 2, failure }) if failure.code() == LOST)
+        );
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use spinney_kernel::primitives::{BlobHash, ToolName};
 
-use super::offered::{Offered, cleaned};
+use super::offered::{Offered, one_line};
 
 /// What an error shows of a description, and of how many tools.
 const SHOWN_BYTES: usize = 240;
@@ -48,7 +48,7 @@ pub(super) fn check(
     known: &Arc<dyn KnownTools>,
     allowance: &str,
     used: &BTreeMap<ToolName, Offered>,
-    is_allowed: impl Fn(&str) -> bool,
+    is_allowed: impl Fn(&str, &str) -> bool,
 ) -> Result<(), String> {
     let before = known.read(allowance)?;
     let of = |offered: &Offered| KnownTool {
@@ -66,8 +66,9 @@ pub(super) fn check(
         .collect();
     if !changed.is_empty() {
         let code = code(allowance, &changed);
-        if !is_allowed(&code) {
-            return Err(in_words(&changed, &code));
+        let changes = in_words(&changed);
+        if !is_allowed(&code, &changes) {
+            return Err(format!("{changes}\nif you trust it, allow `mcp-tools:{code}`"));
         }
     }
     let mut after = before.clone();
@@ -90,10 +91,10 @@ fn code(allowance: &str, changed: &[(&ToolName, &KnownTool, &KnownTool)]) -> Str
     BlobHash::digest(text.as_bytes()).as_str()[..CODE_BYTES].to_owned()
 }
 
-fn in_words(changed: &[(&ToolName, &KnownTool, &KnownTool)], code: &str) -> String {
+fn in_words(changed: &[(&ToolName, &KnownTool, &KnownTool)]) -> String {
     let mut text = String::new();
     for (name, before, now) in changed.iter().take(SHOWN_TOOLS) {
-        let shown = |tool: &KnownTool| cleaned(&tool.description, SHOWN_BYTES).replace('\n', " ");
+        let shown = |tool: &KnownTool| one_line(&tool.description, SHOWN_BYTES);
         let _ = write!(text, "`{name}` now says something else than when it was used before");
         if before.description == now.description {
             text.push_str(", of its arguments\n");
@@ -104,6 +105,6 @@ fn in_words(changed: &[(&ToolName, &KnownTool, &KnownTool)], code: &str) -> Stri
     if changed.len() > SHOWN_TOOLS {
         let _ = writeln!(text, "and {} more", changed.len() - SHOWN_TOOLS);
     }
-    let _ = write!(text, "if you trust it, allow `mcp-tools:{code}`");
+    text.truncate(text.trim_end().len());
     text
 }

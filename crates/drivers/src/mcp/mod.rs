@@ -14,6 +14,9 @@ mod http_transport;
 mod incoming;
 mod known_tools;
 mod lines;
+mod login;
+mod login_http;
+mod login_metadata;
 mod offered;
 mod open_calls;
 mod peer_answers;
@@ -26,5 +29,6 @@ mod tool;
 mod tool_servers;
 
 pub use self::known_tools::{KnownTool, KnownTools};
+pub use self::login::{LOGIN_PATH, LoginAnswer, LoginRequest, LoginTokens, ServerLogins, login_answer};
 pub use self::permissions::ServerPermissions;
 pub use self::tool_servers::{StartedServer, ToolServers};

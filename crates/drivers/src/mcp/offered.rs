@@ -127,6 +127,12 @@ pub(super) fn cleaned(text: &str, bytes_max: usize) -> String {
     text
 }
 
+/// The same as one line, for texts that people read among ours: a line break could make them look like ours.
+pub(super) fn one_line(text: &str, bytes_max: usize) -> String {
+    let words: Vec<&str> = text.split(['\n', '\t']).map(str::trim).filter(|word| !word.is_empty()).collect();
+    cleaned(&words.join(" "), bytes_max)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

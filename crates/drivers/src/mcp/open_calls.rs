@@ -16,8 +16,11 @@ use tokio::time::{Instant, sleep};
 const QUESTIONS_MAX: u32 = 8;
 
 /// The calls of one server.
-#[derive(Default)]
-pub(super) struct OpenCalls(Mutex<Calls>);
+pub(super) struct OpenCalls {
+    calls: Mutex<Calls>,
+    /// How many questions to a person all of them wait for.
+    questions: watch::Sender<usize>,
+}
 
 #[derive(Default)]
 struct Calls {
@@ -32,6 +35,7 @@ pub(super) struct OpenCall {
     pub(super) person: PersonHandle,
     /// How many questions to a person it waits for. Its time stands still meanwhile.
     questions: watch::Sender<usize>,
+    of_server: watch::Sender<usize>,
     /// How often it has asked a person.
     asked: Arc<AtomicU32>,
 }
@@ -44,11 +48,17 @@ pub(super) struct CallEntry {
 }
 
 /// A call that waits for a person until this is dropped.
-pub(super) struct Waiting(watch::Sender<usize>);
+pub(super) struct Waiting([watch::Sender<usize>; 2]);
+
+impl Default for OpenCalls {
+    fn default() -> Self {
+        Self { calls: Mutex::default(), questions: watch::Sender::new(0) }
+    }
+}
 
 impl OpenCalls {
     fn calls(&self) -> MutexGuard<'_, Calls> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn enter(self: &Arc<Self>, attempt: &ToolAttempt) -> CallEntry {
@@ -56,6 +66,7 @@ impl OpenCalls {
             agent: attempt.origin.path.clone(),
             person: attempt.person.clone(),
             questions: watch::Sender::new(0),
+            of_server: self.questions.clone(),
             asked: Arc::default(),
         };
         let mut calls = self.calls();
@@ -81,6 +92,12 @@ impl OpenCalls {
         }
         Ok(last.clone())
     }
+
+    /// The result of work for any of the calls, unless it takes longer than this without the time in which one of them
+    /// asked a person: what carries the messages does not know which call they belong to.
+    pub(super) async fn within<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+        without_questions(&self.questions, time, work).await
+    }
 }
 
 impl Drop for CallEntry {
@@ -103,46 +120,57 @@ impl OpenCall {
 
     /// Its time stands still from now on.
     pub(super) fn wait(&self) -> Waiting {
-        self.questions.send_modify(|questions| *questions += 1);
-        Waiting(self.questions.clone())
+        let waiting = [self.questions.clone(), self.of_server.clone()];
+        waiting.iter().for_each(|questions| questions.send_modify(|questions| *questions += 1));
+        Waiting(waiting)
     }
 
     /// The result of the work, unless it takes longer than this without the time in which a person was asked.
     pub(super) async fn within<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = std::pin::pin!(work);
-        let mut questions = self.questions.subscribe();
-        let mut left = time;
-        loop {
-            let began = Instant::now();
-            let asks = *questions.borrow_and_update() > 0;
-            tokio::select! {
-                biased;
-                done = &mut work => return Some(done),
-                () = sleep(left), if !asks => return None,
-                // The sender is this call's own, so it is there.
-                _ = questions.changed() => {}
-            }
-            if !asks {
-                left = left.saturating_sub(began.elapsed());
-            }
+        without_questions(&self.questions, time, work).await
+    }
+}
+
+/// The result of the work, unless it takes longer than this without the time in which there were questions.
+async fn without_questions<T>(
+    questions: &watch::Sender<usize>,
+    time: Duration,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    let mut questions = questions.subscribe();
+    let mut left = time;
+    loop {
+        let began = Instant::now();
+        let asks = *questions.borrow_and_update() > 0;
+        tokio::select! {
+            biased;
+            done = &mut work => return Some(done),
+            () = sleep(left), if !asks => return None,
+            // The caller has a sender, so it is there.
+            _ = questions.changed() => {}
+        }
+        if !asks {
+            left = left.saturating_sub(began.elapsed());
         }
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.send_modify(|questions| *questions = questions.saturating_sub(1));
+        let less = |questions: &mut usize| *questions = questions.saturating_sub(1);
+        self.0.iter().for_each(|questions| questions.send_modify(less));
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use spinney_kernel::context::Origin;
     use spinney_kernel::primitives::{CallId, TreeId};
 
     use super::*;
 
-    fn attempt(agent: &str) -> ToolAttempt {
+    pub(in super::super) fn attempt(agent: &str) -> ToolAttempt {
         let parsed = |text: &str| text.parse::<AgentId>().unwrap_or_else(|error| panic!("{error}"));
         let origin = Origin {
             tree: TreeId::new([1; 16]),

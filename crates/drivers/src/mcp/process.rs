@@ -17,6 +17,7 @@ use super::offered::cleaned;
 use super::server_start::ProcessStart;
 use crate::commands::{FolderCovers, box_network, refusal_in_words};
 use crate::network::{Connector, Proxy, ProxyLog};
+use crate::packages::{InstalledProgram, PackageCommand};
 use crate::sandbox::{
     BoxLimit, BoxPipes, BoxStep, BoxedCommand, BoxedExit, BoxedInput, Confinement, OutputStream,
 };
@@ -77,7 +78,15 @@ impl ProcessStart {
         let ServerAddress::Command(words) = &server.address else {
             return Err("it does not run here".to_owned());
         };
-        let confinement = self.confinement(server)?;
+        let mut confinement = self.confinement(server)?;
+        let installed = self.installed(words)?;
+        let words = installed.as_ref().map_or(words, |installed| &installed.words);
+        if let Some(installed) = &installed {
+            confinement.read.extend(installed.reads.iter().cloned());
+            let named = |name: &str| server.env.contains(name);
+            let unnamed = installed.environment.iter().filter(|(name, _)| !named(name));
+            confinement.environment.extend(unnamed.map(|(name, value)| (name.into(), value.into())));
+        }
         let command = BoxedCommand {
             input: BoxedInput::Piped,
             timeout: Duration::MAX,
@@ -105,6 +114,17 @@ impl ProcessStart {
             let _ = end.send(Some(how.map_or(Ended::Unknown, |end| Ended::Box(end.exit))));
         });
         Ok((Process { ended, stderr, follower: follower.abort_handle() }, pipes))
+    }
+
+    /// What a command that names a package is started with instead. It is never downloaded here.
+    fn installed(&self, words: &[String]) -> Result<Option<InstalledProgram>, String> {
+        let (Some(command), Some(packages)) = (PackageCommand::read(words), &self.packages) else {
+            return Ok(None);
+        };
+        let command = command?;
+        let installed = packages.find(&command)?;
+        let missing = || format!("{} is not installed on this machine", command.package);
+        installed.map(Some).ok_or_else(missing)
     }
 
     fn connector(&self, network: Network) -> Connector {

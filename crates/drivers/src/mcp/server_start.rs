@@ -8,9 +8,11 @@ use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use spinney_kernel::definition::{HttpAddress, ServerAuth};
 use spinney_kernel::primitives::{AgentId, BlobHash, ServerName, TreeId};
 
+use super::login::ServerLogins;
 use super::permissions::ServerPermissions;
 use crate::folders::HiddenFolders;
 use crate::network::Outbound;
+use crate::packages::PackageCache;
 use crate::sandbox::{BoxLauncher, BoxTierChoice};
 use crate::workspace::Workspaces;
 
@@ -27,6 +29,8 @@ pub(super) struct ProcessStart {
     pub(super) tier: BoxTierChoice,
     pub(super) hidden: HiddenFolders,
     pub(super) outbound: Arc<dyn Outbound>,
+    /// Where servers are that are packages.
+    pub(super) packages: Option<PackageCache>,
     pub(super) place: ServerPlace,
     /// With values.
     pub(super) environment: Vec<(OsString, OsString)>,
@@ -82,6 +86,8 @@ pub(super) struct HttpStart {
     pub(super) outbound: Arc<dyn Outbound>,
     /// Its key, never printed.
     pub(super) auth: Option<(HeaderName, HeaderValue)>,
+    /// Where its token is, if no key is named.
+    pub(super) logins: Option<Arc<dyn ServerLogins>>,
 }
 
 impl HttpStart {
@@ -93,9 +99,21 @@ impl HttpStart {
         address: &HttpAddress,
         permissions: &ServerPermissions,
         outbound: Arc<dyn Outbound>,
+        logins: Option<Arc<dyn ServerLogins>>,
     ) -> Result<Self, String> {
         let auth = address.auth.as_ref().map(|auth| key_header(auth, permissions)).transpose()?;
-        Ok(Self { address: address.clone(), outbound, auth })
+        let logins = logins.filter(|_| auth.is_none());
+        Ok(Self { address: address.clone(), outbound, auth, logins })
+    }
+
+    /// What is sent with each request: the key, or the token of a login.
+    pub(super) async fn header(&self) -> Result<Option<(HeaderName, HeaderValue)>, String> {
+        let (None, Some(logins)) = (&self.auth, &self.logins) else { return Ok(self.auth.clone()) };
+        let Some(token) = logins.token(self.address.url.clone()).await? else { return Ok(None) };
+        let value = HeaderValue::from_str(&format!("Bearer {token}"));
+        let mut value = value.map_err(|_| "the token of its login cannot be sent".to_owned())?;
+        value.set_sensitive(true);
+        Ok(Some((AUTHORIZATION, value)))
     }
 }
 

@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 
 use super::agent_servers::AgentServers;
 use super::known_tools::{self, KnownTools};
+use super::login::ServerLogins;
 use super::offered::Offered;
 use super::permissions::ServerPermissions;
 use super::server::Server;
@@ -25,6 +26,7 @@ use crate::commands::refusal_in_words;
 use crate::folders::HiddenFolders;
 use crate::network::{Outbound, SystemOutbound};
 use crate::off_worker::off_worker;
+use crate::packages::PackageCache;
 use crate::sandbox::{BoxLauncher, BoxTierChoice};
 
 /// Starts the servers of trees. Clones are the same driver.
@@ -34,6 +36,8 @@ pub struct ToolServers {
     hidden: HiddenFolders,
     outbound: Arc<dyn Outbound>,
     known: Option<Arc<dyn KnownTools>>,
+    packages: Option<PackageCache>,
+    logins: Option<Arc<dyn ServerLogins>>,
 }
 
 struct Shared {
@@ -41,7 +45,11 @@ struct Shared {
     tier: BoxTierChoice,
     launcher: OnceCell<Arc<BoxLauncher>>,
     prepared: Mutex<Option<Prepared>>,
+    ask: Mutex<Option<Arc<AskAboutChanges>>>,
 }
+
+/// Shows a person what has changed, and returns whether it is allowed.
+type AskAboutChanges = dyn Fn(&str) -> bool + Send + Sync;
 
 #[derive(Clone)]
 struct Prepared {
@@ -87,12 +95,20 @@ impl ToolServers {
     /// The same with boxes of one tier.
     #[must_use]
     pub fn with_tier(helper: PathBuf, tier: BoxTierChoice) -> Self {
-        let shared = Shared { helper, tier, launcher: OnceCell::new(), prepared: Mutex::default() };
+        let shared = Shared {
+            helper,
+            tier,
+            launcher: OnceCell::new(),
+            prepared: Mutex::default(),
+            ask: Mutex::default(),
+        };
         Self {
             shared: Arc::new(shared),
             hidden: HiddenFolders::default(),
             outbound: Arc::new(SystemOutbound::default()),
             known: None,
+            packages: None,
+            logins: None,
         }
     }
 
@@ -108,6 +124,26 @@ impl ToolServers {
     pub fn knowing(mut self, known: Arc<dyn KnownTools>) -> Self {
         self.known = Some(known);
         self
+    }
+
+    /// Starts servers that are packages from this cache.
+    #[must_use]
+    pub fn with_packages(mut self, packages: PackageCache) -> Self {
+        self.packages = Some(packages);
+        self
+    }
+
+    /// Sends the tokens of these logins to servers elsewhere that no key is named for.
+    #[must_use]
+    pub fn with_logins(mut self, logins: Arc<dyn ServerLogins>) -> Self {
+        self.logins = Some(logins);
+        self
+    }
+
+    /// Asks a person with this when tools say something else than before. It may block. Without it nobody is asked.
+    pub fn ask_about_changes(&self, ask: impl Fn(&str) -> bool + Send + Sync + 'static) {
+        let ask: Arc<AskAboutChanges> = Arc::new(ask);
+        *self.shared.ask.lock().unwrap_or_else(PoisonError::into_inner) = Some(ask);
     }
 
     /// Connects through this instead of through the system.
@@ -200,14 +236,16 @@ impl ToolServers {
     ) -> Result<ServerStart, String> {
         let outbound = Arc::clone(&self.outbound);
         match &server.address {
-            ServerAddress::Http(address) => HttpStart::new(address, &prepared.permissions, outbound)
-                .map(ServerStart::Http)
-                .map_err(|why| format!("server `{name}`: {why}")),
+            ServerAddress::Http(address) => {
+                let start = HttpStart::new(address, &prepared.permissions, outbound, self.logins.clone());
+                start.map(ServerStart::Http).map_err(|why| format!("server `{name}`: {why}"))
+            }
             ServerAddress::Command(_) => Ok(ServerStart::Process(ProcessStart {
                 launcher: self.launcher(prepared).await?,
                 tier: self.shared.tier,
                 hidden: self.hidden.clone(),
                 outbound,
+                packages: self.packages.clone(),
                 place: ServerPlace {
                     root: discovery.workspaces.clone().ok_or("there is no folder for servers to work in")?,
                     tree: discovery.tree,
@@ -230,8 +268,13 @@ impl ToolServers {
             return Ok(());
         };
         let (allowance, allowed) = (it.allowance(), self.prepared()?.permissions.changed_tools);
-        let checked =
-            off_worker(move || known_tools::check(&known, &allowance, &used, |code| allowed.contains(code)));
+        let ask = self.shared.ask.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let about = format!("server `{server}`: ");
+        let checked = off_worker(move || {
+            known_tools::check(&known, &allowance, &used, |code, changes| {
+                allowed.contains(code) || ask.as_ref().is_some_and(|ask| ask(&format!("{about}{changes}")))
+            })
+        });
         checked.await.map_err(|why| format!("server `{server}`: {why}"))
     }
 

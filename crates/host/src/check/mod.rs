@@ -21,6 +21,7 @@ pub use self::problem::CheckedProblem;
 use crate::defaults::Defaults;
 use crate::own_drivers::OwnDrivers;
 use crate::prepared::{PrepareError, StartRequest};
+use crate::server_packages;
 use crate::tree_file::folders::{given_grants, grant};
 use crate::tree_file::overrides::GivenValues;
 use crate::tree_file::source::{self, ExaminedFile, Keys, TreeSource};
@@ -58,6 +59,8 @@ pub struct CheckWords {
     pub allow_box: fn(&BoxAllowance) -> String,
     /// What is wrong with an input.
     pub input: fn(&InputError) -> String,
+    /// How the packages of its servers are installed.
+    pub install: fn(&Path) -> String,
 }
 
 /// Why a file cannot be checked.
@@ -107,6 +110,10 @@ impl CheckedFile {
             } else if can_start {
                 let started = Reach::new(&definition).pruned(definition.clone());
                 problems.extend(first_call(&source.file, &source.drivers, &started, now));
+            }
+            for (server, why) in server_packages::missing(&definition) {
+                let error = source.file.bad_server(&server, "command", format!("server `{server}`: {why}"));
+                problems.push(FileProblem::warning(error.with_help((words.install)(file))));
             }
             let egress = EgressCheck::new(source, request, &defaults.configuration, &user)?;
             problems.extend(egress.problems(&source.file, words.allow_host));

@@ -1,17 +1,19 @@
 //! What every face does around a request: names the tree and the agent, refuses messages that no agent would read, and says
 //! which agents there are.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use spinney::tree::stored;
-use spinney_journal::{Journal as _, JournalFault};
+use spinney::tree::{OpenQuestion, stored};
+use spinney_journal::{Journal, JournalFault};
 use spinney_kernel::definition::Graph;
-use spinney_kernel::primitives::{AgentId, TreeId};
+use spinney_kernel::primitives::{AgentId, CallId, TreeId};
 use spinney_kernel::rules::request::{Unpause, Verb};
 use spinney_kernel::world::{AgentStatus, TreeState};
 use spinney_view::TreeBeginning;
 use spinney_view::agents::{self, AgentPath, WrongAgentPath};
 use spinney_view::expected_agents::can_come;
+use spinney_view::questions;
 
 use super::SteerReply;
 use super::client::{RunningTrees, SteerError, ask_with, running};
@@ -179,6 +181,18 @@ pub async fn may_run(TreeInHome { home, tree }: TreeInHome<'_>) -> bool {
 /// Whether a process says that it runs a tree.
 pub async fn does_run(TreeInHome { home, tree }: TreeInHome<'_>) -> bool {
     matches!(running(home).await, RunningTrees::Trees(trees) if trees.contains(&tree))
+}
+
+/// The open questions of a tree that can be answered. Those of tool calls ended with the process that ran the calls.
+pub async fn answerable(
+    place: TreeInHome<'_>,
+    journal: &dyn Journal,
+) -> Result<BTreeMap<CallId, OpenQuestion>, JournalFault> {
+    let mut open = questions::open(journal, place.tree).await?;
+    if open.values().any(|question| question.call.is_some()) && !may_run(place).await {
+        open.retain(|_, question| question.call.is_none());
+    }
+    Ok(open)
 }
 
 /// Ends every pause in a tree. A refusal means that an agent was not paused.

@@ -34,6 +34,25 @@ pub struct OutputFile {
     pub bytes: u64,
 }
 
+impl OutputFile {
+    /// Its path on one line: a command may give a file any name.
+    #[must_use]
+    pub fn shown_path(&self) -> String {
+        on_one_line(&self.path.to_string_lossy())
+    }
+}
+
+fn on_one_line(path: &str) -> String {
+    let mut line = String::with_capacity(path.len());
+    for c in path.chars() {
+        match c.is_control() {
+            true => line.extend(c.escape_default()),
+            false => line.push(c),
+        }
+    }
+    line
+}
+
 /// A path that is not a text is shown as well as it can be.
 fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
@@ -106,7 +125,7 @@ pub fn named<'a>(
         return Ok(file);
     }
     let names = |files: &mut dyn Iterator<Item = &OutputFile>| {
-        files.map(|file| file.name.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        files.map(|file| on_one_line(&file.name.to_string_lossy())).collect::<Vec<_>>()
     };
     let matching: Vec<&OutputFile> = files.iter().filter(|file| file.name.ends_with(wanted)).collect();
     match matching.as_slice() {
@@ -139,4 +158,17 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     let is_folder = folder.symlink_metadata().is_ok_and(|about| about.is_dir());
     let entries = is_folder.then(|| fs::read_dir(folder)).into_iter().flatten().flatten();
     entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// G16: a name cannot look like another row of a list.
+    #[test]
+    fn g16_the_path_of_an_output_is_one_line() {
+        let path = PathBuf::from("runs/lead/outputs/a\n  lead  9  /etc/passwd\u{1b}[2J");
+        let file = OutputFile { agent: "lead".to_owned(), name: path.clone(), path, bytes: 1 };
+        assert_eq!(file.shown_path(), "runs/lead/outputs/a\\n  lead  9  /etc/passwd\\u{1b}[2J");
+    }
 }

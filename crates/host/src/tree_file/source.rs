@@ -18,6 +18,7 @@ use spinney_drivers::fetch::Fetch;
 use spinney_drivers::files::{FileTool, Files};
 use spinney_drivers::http::HttpSetupError;
 use spinney_drivers::mcp::ToolServers;
+use spinney_drivers::packages::PackageCache;
 use spinney_drivers::sandbox::can_guard_boxes;
 use spinney_drivers::scripted::{Mentioned, SCRIPT_BYTES_MAX, Script, ScriptError, ScriptMention};
 use spinney_drivers::working_copies::WorkingCopyGate;
@@ -38,8 +39,9 @@ use crate::own_drivers::OwnDrivers;
 use crate::system::files::UNBLOCKED;
 use crate::system::private_files::{self, Links};
 use crate::text_file::{self, FileAction, FileFault, UnreadText};
-use crate::user::folders::hidden_folders;
+use crate::user::folders::{hidden_folders, packages};
 use crate::user::known_tools::UserKnownTools;
+use crate::user::logins::UserLogins;
 use crate::user::variables::Variables;
 
 /// Why a tree file cannot be started.
@@ -567,6 +569,11 @@ pub fn with_tools(
         false => drivers,
     };
     let servers = ToolServers::new(OURSELVES.into()).hiding(hidden.clone()).knowing(Arc::new(UserKnownTools));
+    let servers = servers.with_logins(Arc::new(UserLogins));
+    let servers = match packages() {
+        Some(packages) => servers.with_packages(PackageCache::new(packages)),
+        None => servers,
+    };
     let drivers = drivers.with_tool_source(Arc::new(CheckedServers(servers.clone())));
     let name = Commands::tool_name();
     let runs_commands = is_missing(&drivers, &name);

@@ -21,6 +21,7 @@ use crate::tree_file::providers;
 use crate::tree_file::source::Text;
 use crate::user::box_allowance::BoxAllowance;
 use crate::user::configuration::Configuration;
+use crate::user::logins;
 use crate::user::state_files::StateFileError;
 use crate::user::variables::Variables;
 
@@ -212,12 +213,20 @@ fn line(need: &BoxAllowance, roles: &[RoleName]) -> String {
         }
         BoxAllowance::ServerTools(code) => format!("let {roles} use tools that have changed ({code})"),
         BoxAllowance::Server(server) if ToolServer::is_remote(server) => {
-            format!("connect to the server `{}`, for {roles}", server.escape_debug())
+            let login = if has_login(server) { " with your login" } else { "" };
+            format!("connect to the server `{server}`{login}, for {roles}")
         }
         BoxAllowance::Server(command) => {
-            format!("start the server `{}` in a box, for {roles}", command.escape_debug())
+            format!("start the server `{command}` in a box, for {roles}")
         }
     }
+}
+
+/// Whether the user has logged in at a server elsewhere. If that cannot be read, the server is not connected to.
+fn has_login(server: &str) -> bool {
+    let mut words = server.split(' ').filter(|word| !word.starts_with('$'));
+    let url = words.next().unwrap_or_default().trim_matches('"');
+    !server.starts_with('$') && logins::find(url).is_ok_and(|login| login.is_some())
 }
 
 /// What the user allows for one start, and in their configuration.

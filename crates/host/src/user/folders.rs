@@ -62,12 +62,18 @@ pub fn state_path() -> Option<PathBuf> {
     folder("XDG_STATE_HOME", ".local/state")
 }
 
-/// What stays hidden from the agents of a home, whatever is granted around it: the home, and what the user decided and
-/// recorded.
+/// Where packages of servers are. None if the environment names no home folder.
+#[must_use]
+pub fn packages() -> Option<PathBuf> {
+    Some(folder("XDG_CACHE_HOME", ".cache")?.join("packages"))
+}
+
+/// What stays hidden from the agents of a home, whatever is granted around it: the home, what the user decided and
+/// recorded, and the packages that servers are started from.
 #[must_use]
 pub fn hidden_folders(home: &Path) -> HiddenFolders {
     let home = side_folders::above(home).to_owned();
-    HiddenFolders::new([Some(home), configuration(), state_path()].into_iter().flatten())
+    HiddenFolders::new([Some(home), configuration(), state_path(), packages()].into_iter().flatten())
 }
 
 /// Where we remember what the user made and decided. Fails if the environment names no home folder, or if others can write

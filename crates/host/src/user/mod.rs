@@ -8,6 +8,7 @@ pub mod draft;
 pub mod env_file;
 pub mod folders;
 pub(crate) mod known_tools;
+pub mod logins;
 pub mod low_policy;
 pub mod settings;
 pub mod state_files;

@@ -28,6 +28,7 @@ const CHECK_WORDS: CheckWords = CheckWords {
     allow_host: |host| format!("add {host} to `hosts`"),
     input: ToString::to_string,
     allow_box: |what| format!("allow {what}"),
+    install: |file| format!("install the servers of {}", file.display()),
 };
 
 const DOCTOR_WORDS: DoctorWords = DoctorWords {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use spinney_journal::{Append, Batch, Claim, Journal, JournalFault, catalog_of};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Actor, AgentId, Seq, Time, TimerId, TreeId};
+use spinney_kernel::record::Work;
 use spinney_kernel::rules::report::{Report, Suspended, Timer};
-use spinney_kernel::rules::request::{OtherReply, Reply, Request};
+use spinney_kernel::rules::request::{Answer, OtherReply, Reply, Request};
 use spinney_kernel::world::TreeState;
 use tokio::sync::oneshot;
 
@@ -80,7 +81,7 @@ async fn apply_as_owner(
     let opening = written.len();
     let root = live.world.agents().root().map(|root| live.world.agents().id(root).clone());
     let releases = releases(&request, root.as_ref());
-    let late = late_answer(&live, &request);
+    let late = late_answer(&live, &request).or_else(|| unread_answer(&live, &request));
     let due = if matches!(releases, Releases::Nothing | Releases::Seal) { Vec::new() } else { due(&live) };
     // What timers and the request release waits until the tree is resumed.
     if matches!(releases, Releases::Seal | Releases::Other) || !due.is_empty() {
@@ -163,6 +164,20 @@ async fn requested(
 fn late_answer(live: &LiveState, request: &Request) -> Option<Refusal> {
     let Request::Answer(answer) = request else { return None };
     live.world.late_answer(answer.question, Time(live.now_ms()))
+}
+
+/// Why nothing would read an answer. A call that asked ended with the process that ran it, which the tree learns when it is
+/// resumed.
+fn unread_answer(live: &LiveState, request: &Request) -> Option<Refusal> {
+    let Request::Answer(Answer { question, .. }) = request else { return None };
+    let asked = |work: &Work| match work {
+        Work::Question(question) => Some(question.call),
+        Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Wait(_) => None,
+    };
+    let all = || live.world.calls().all().filter_map(|(id, call)| Some((id, asked(&call.work)?)));
+    all().find(|(id, of)| id == question && of.is_some())?;
+    let open = all().filter(|(_, of)| of.is_none()).map(|(id, _)| id).collect();
+    Some(Refusal::UnknownQuestion { question: *question, open })
 }
 
 /// The due timers, earliest first.

@@ -37,6 +37,9 @@ pub struct OpenQuestion {
     pub question: CallId,
     /// Ids from the root down to the asking agent.
     pub path: Vec<AgentId>,
+    /// The running tool call that asks. The question ends with it, also if the process that ran it is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
     /// The question. For a tool that needs approval it may show only the beginning of the arguments.
     pub text: String,
     /// The whole tool call that a yes permits.
@@ -55,6 +58,7 @@ impl TreeSnapshot {
     pub fn at(world: &World, contexts: &Contexts) -> Self {
         let question = |(id, call): (CallId, &Call)| match &call.work {
             Work::Question(question) => Some(OpenQuestion {
+                call: question.call,
                 question: id,
                 path: world.agents().path(call.agent),
                 text: question.text.clone(),

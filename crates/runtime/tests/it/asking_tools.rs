@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use spinney::bus::Watch;
 use spinney::function_tool::RawCall;
+use spinney::tree::ApplyError;
 use spinney::{FunctionTool, Shutdown, Tree};
 use spinney_kernel::context::Message;
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{CallId, Seq};
 use spinney_kernel::record::{Event, ExitKind, Outcome};
+use spinney_kernel::rules::request::Answer;
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, recorded};
 
@@ -82,6 +85,10 @@ async fn a_question_of_a_lost_call_is_not_asked_any_more() {
     let asked = question(&tree).await;
     home.shutdown(Shutdown::Kill).await;
     let home = stage.home();
+    // Nor would anything read an answer before it is resumed.
+    let answered = home.apply(tree.id(), Answer::new(asked, "red")).await;
+    let unknown = Refusal::UnknownQuestion { question: asked, open: Vec::new() };
+    assert_eq!(answered, Err(ApplyError::Refused(unknown)));
     let tree = home.resume(tree.id()).await.unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(60), tree.ended()).await.unwrap();
     assert_eq!(ended.state, TreeState::Ended(ExitKind::Completed));

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use spinney::tree::OpenQuestion;
+use spinney_host::control::steering::answerable;
 use spinney_host::control::{Continues, SteerReply};
 use spinney_host::home::ids::{LAST, NamedTree, TreeInHome};
 use spinney_kernel::primitives::CallId;
@@ -14,7 +15,6 @@ use spinney_kernel::rules::request::Answer;
 use spinney_terminal::out;
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::approval_answer::{approval_answer, is_always};
-use spinney_view::questions::open as open_questions;
 use spinney_view::wording::short_id;
 
 use super::{Next, ask, finish, next_of, whom};
@@ -72,12 +72,12 @@ async fn named(home: &Path, word: &str) -> Result<NamedTree> {
 }
 
 async fn is_open(named: &NamedTree, number: CallId) -> Result<bool> {
-    Ok(open_questions(&named.journal, named.tree).await?.contains_key(&number))
+    Ok(answerable(named.place(), &named.journal).await?.contains_key(&number))
 }
 
 /// The answer that a text is. One that is not open is refused by the tree, which names those that are.
 async fn read(named: &NamedTree, question: CallId, text: &str) -> Result<Answer> {
-    match open_questions(&named.journal, named.tree).await?.remove(&question) {
+    match answerable(named.place(), &named.journal).await?.remove(&question) {
         Some(open) => Ok(approval_answer(&open, text)?),
         None => Ok(Answer::new(question, text)),
     }
@@ -95,7 +95,7 @@ async fn send(place: TreeInHome<'_>, answer: Answer) -> Result<Exit> {
 
 /// Answers the only open question.
 async fn only(named: &NamedTree, text: &str) -> Result<Exit> {
-    let open = open_questions(&named.journal, named.tree).await?;
+    let open = answerable(named.place(), &named.journal).await?;
     let (place, id) = (named.place(), short_id(named.tree));
     if let Ok(number) = question_number(text)
         && open.contains_key(&number)
@@ -128,7 +128,7 @@ async fn each(named: &NamedTree) -> Result<Exit> {
     let mut left_open = BTreeSet::new();
     loop {
         // Another question may have come, or one may have been answered elsewhere.
-        let open = open_questions(&named.journal, named.tree).await?;
+        let open = answerable(named.place(), &named.journal).await?;
         let Some(question) = open.into_values().find(|open| !left_open.contains(&open.question)) else {
             break;
         };

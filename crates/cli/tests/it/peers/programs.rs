@@ -194,7 +194,8 @@ fn g29_real_programs_survive_twenty_kills() {
         playing.kill();
         let ended = ended(wood.starts(&["resume", "last"]));
         succeeded(&ended);
-        let programs = wood.events("call_asked").iter().filter(|event| event["work"]["is_program"] == true).count();
+        let programs =
+            wood.events("call_asked").iter().filter(|event| event["work"]["is_program"] == true).count();
         assert!(programs <= 2, "after {kill} events: {programs} programs");
         let (_, spent, presumed) = wood.end("lead");
         let billed = wood.billed();

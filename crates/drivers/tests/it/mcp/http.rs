@@ -58,7 +58,7 @@ async fn the_key_of_a_server_is_sent_to_it_and_shown_nowhere() {
     let error = Setting::elsewhere(&server.url()).try_start().await.map(drop).unwrap_err();
     assert_eq!(
         error,
-        "server `test`: it refused the connection: HTTP 401 (it may need a key: `auth`): who are you?"
+        "server `test`: it refused the connection: HTTP 401 (it may need a key, `auth`, or a login): who are you?"
     );
     let setting = Setting::elsewhere(&server.url()).with_tools(&["header", "status"]).with_key(None);
     assert!(setting.server.allowance().starts_with("$NOTES_TOKEN http://127.0.0.1:"));
@@ -69,6 +69,18 @@ async fn the_key_of_a_server_is_sent_to_it_and_shown_nowhere() {
         (refused.text.as_str(), refused.is_error),
         ("server `test`: error -32603: HTTP 500: it hurts [2J, says [key]", true)
     );
+    // Nor do the headers of what is no answer.
+    for (mood, why) in [
+        (
+            "moved",
+            "it redirects to https://elsewhere.example/mcp?token=[key], which is not followed: write that as its `url`",
+        ),
+        ("page", "it answered with `text/html; token=[key]`, which is not the protocol"),
+    ] {
+        let server = HttpToolServer::start(mood);
+        let error = Setting::elsewhere(&server.url()).with_key(None).try_start().await.map(drop).unwrap_err();
+        assert_eq!(error, format!("server `test`: it refused the connection: {why}"));
+    }
     // What a person allowed is not the value: an unset one is said before anything is sent.
     let mut setting = Setting::elsewhere(&server.url()).with_key(None);
     setting.permissions = ServerPermissions::default();

@@ -104,13 +104,27 @@ struct ImportedAgent {
 }
 
 /// A server of tools as a file describes it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct ImportedServer {
     name: String,
     from: String,
-    command: String,
-    args: Vec<String>,
-    env: Vec<String>,
+    place: ImportedPlace,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug)]
+enum ImportedPlace {
+    /// A program, with the names of its variables.
+    Command { command: String, args: Vec<String>, env: Vec<String> },
+    /// Elsewhere.
+    Url { url: String, host: String, auth: Option<ImportedKey> },
+}
+
+/// The variable that has the key of a server, and the header that it is sent in, if it is another one than usual.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ImportedKey {
+    variable: String,
+    header: Option<String>,
 }
 
 /// Everything that was read.

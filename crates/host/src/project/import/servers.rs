@@ -2,9 +2,10 @@
 //! file has names only.
 
 use serde_json::{Map, Value};
+use spinney_kernel::definition::HttpAddress;
 
 use super::source_files::SourceFolder;
-use super::{Found, ImportedServer, ProjectImportError, SERVERS_MAX};
+use super::{Found, ImportedKey, ImportedPlace, ImportedServer, ProjectImportError, SERVERS_MAX};
 
 const FILE: &str = ".mcp.json";
 const ARGS_MAX: usize = 64;
@@ -61,8 +62,9 @@ fn read_server(
             value.as_str().filter(|word| word.len() <= WORD_BYTES_MAX && !word.contains(char::is_control));
         word.map(str::to_owned)
     };
-    if server.contains_key("url") {
-        return Err("a server behind a URL: only those with a command are carried over".to_owned());
+    if server.contains_key("url") || server.contains_key("serverUrl") {
+        let place = read_url(server, from, found)?;
+        return Ok(ImportedServer { name: name.to_owned(), from: from.to_owned(), place });
     }
     let Some(command) = server.get("command").and_then(word).filter(|command| !command.is_empty()) else {
         return Err("it has no command".to_owned());
@@ -78,11 +80,7 @@ fn read_server(
     for (variable, value) in
         server.get("env").and_then(Value::as_object).into_iter().flatten().take(VARIABLES_MAX)
     {
-        let is_variable = !variable.is_empty()
-            && variable.len() <= 128
-            && variable.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-            && !variable.starts_with(|first: char| first.is_ascii_digit());
-        if !is_variable {
+        if !is_variable(variable) {
             found.leave_out(from, "a variable without a plain name");
             continue;
         }
@@ -100,9 +98,73 @@ fn read_server(
     }
     if matches!(command.as_str(), "npx" | "uvx" | "bunx") {
         let what = format!(
-            "that {command} downloads it: a box has no network for that, so install it and name the program"
+            "that {command} downloads it when it starts: a box has no network for that, so it is installed before, at one version"
         );
         found.leave_out(from, what);
     }
-    Ok(ImportedServer { name: name.to_owned(), from: from.to_owned(), command, args, env })
+    let place = ImportedPlace::Command { command, args, env };
+    Ok(ImportedServer { name: name.to_owned(), from: from.to_owned(), place })
+}
+
+/// A server elsewhere. Its key is taken by the name of the variable that has it, never by its value.
+fn read_url(server: &Map<String, Value>, from: &str, found: &mut Found) -> Result<ImportedPlace, String> {
+    let url = server.get("url").or(server.get("serverUrl")).and_then(Value::as_str).unwrap_or_default();
+    if server.get("type").and_then(Value::as_str) == Some("sse") {
+        return Err(
+            "it speaks over server-sent events alone, which was the way before streamable HTTP".to_owned()
+        );
+    }
+    if url.contains('?') || url.contains("${") {
+        return Err(
+            "its URL has a part that may be a key: write it without, and name the key in `auth`".to_owned()
+        );
+    }
+    let address = HttpAddress { url: url.to_owned(), auth: None };
+    let host = address.check().map_err(|why| format!("its URL: {why}"))?.to_string();
+    let mut auth = server
+        .get("bearer_token_env_var")
+        .and_then(Value::as_str)
+        .filter(|variable| is_variable(variable))
+        .map(|variable| ImportedKey { variable: variable.to_owned(), header: None });
+    let headers = server.get("headers").or(server.get("http_headers")).and_then(Value::as_object);
+    for (header, value) in headers.into_iter().flatten().take(VARIABLES_MAX) {
+        let key = value.as_str().and_then(|value| key_of(header, value));
+        if auth.is_none() && key.is_some() {
+            auth = key;
+        } else {
+            found.leave_out(
+                from,
+                format!("the header {}: name the variable of a key in `auth`", header.escape_debug()),
+            );
+        }
+    }
+    for key in server.keys() {
+        let is_read = matches!(
+            key.as_str(),
+            "url" | "serverUrl" | "type" | "headers" | "http_headers" | "bearer_token_env_var"
+        );
+        if !is_read {
+            found.leave_out(from, format!("{}: there is nothing like it", key.escape_debug()));
+        }
+    }
+    Ok(ImportedPlace::Url { url: url.to_owned(), host, auth })
+}
+
+/// The variable in the value of a header, if there is nothing else in it.
+fn key_of(header: &str, value: &str) -> Option<ImportedKey> {
+    let is_header = !header.is_empty()
+        && header.len() <= 64
+        && header.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let is_usual = header.eq_ignore_ascii_case("authorization") && value.starts_with("Bearer ");
+    let word = if is_usual { &value["Bearer ".len()..] } else { value };
+    let variable = word.trim().strip_prefix("${")?.strip_suffix('}')?;
+    let header = (!is_usual).then(|| header.to_owned());
+    (is_header && is_variable(variable)).then(|| ImportedKey { variable: variable.to_owned(), header })
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 128
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !name.starts_with(|first: char| first.is_ascii_digit())
 }

@@ -20,7 +20,7 @@ fn left_out(import: &Import) -> Vec<String> {
     import.left_out.iter().map(|left| format!("{}: {}", left.from, left.what)).collect()
 }
 
-const REVIEWER: &str = "---\nname: reviewer\ndescription: Reviews: changes\ntools: Read, Grep, Bash(git diff:*), WebSearch, mcp__notes__search, mcp__gone__x\nmodel: opus\ncolor: red\nhooks: x\n---\nYou review.\n\n  - indented\n";
+const REVIEWER: &str = "---\nname: reviewer\ndescription: Reviews: changes\ntools: Read, Grep, Bash(git diff:*), WebSearch, mcp__notes__search, mcp__far__find, mcp__gone__x\nmodel: opus\ncolor: red\nhooks: x\n---\nYou review.\n\n  - indented\n";
 
 /// G10 is about accounts; this is what gets people there: agents, instructions and servers become a tree file that says for
 /// each line where it came from, and what is not in it.
@@ -29,7 +29,9 @@ fn agents_instructions_and_servers_become_a_tree_file() {
     let servers = r#"{ "mcpServers": {
         "notes": { "command": "python3", "args": ["./notes.py", "--x y"], "env": { "A": "${A}", "B": "secret" } },
         "lost": { "command": "./lost.sh" },
-        "far": { "type": "http", "url": "https://example.org/mcp" }
+        "far": { "type": "http", "url": "https://example.org/mcp", "headers": { "Authorization": "Bearer ${FAR}", "X-Team": "secret" } },
+        "old": { "type": "sse", "url": "https://example.org/sse" },
+        "keyed": { "url": "https://example.org/mcp?key=secret" }
     } }"#;
     let codex =
         "model = \"no-such-model\"\napproval_policy = \"never\"\n[mcp_servers.more]\ncommand = \"more\"\n";
@@ -43,7 +45,7 @@ fn agents_instructions_and_servers_become_a_tree_file() {
         ("CLAUDE.md", "@AGENTS.md\n@docs/more.md\nBe kind.\n"),
     ]);
     let import = import.unwrap();
-    assert_eq!((import.agents, import.servers), (2, 2));
+    assert_eq!((import.agents, import.servers), (2, 3));
     let file = TreeFile::parse("tree.yaml", &import.tree).unwrap();
     let definition = &file.definition;
     let names: Vec<&str> = definition.roles.keys().map(|name| name.as_str()).collect();
@@ -51,6 +53,10 @@ fn agents_instructions_and_servers_become_a_tree_file() {
     for line in [
         "      - search_files # .claude/agents/reviewer.md:4",
         "      - notes__search # .claude/agents/reviewer.md:4",
+        "      - far__find # .claude/agents/reviewer.md:4",
+        "    url: \"https://example.org/mcp\"",
+        "    auth: { key_env: FAR }",
+        "    network: [\"example.org:443\"] # the hosts of its servers",
         "  notes: # .mcp.json: mcpServers.notes",
         "    args: [\"./notes.py\", \"--x y\"]",
         "    env: [\"A\", \"B\"]",
@@ -69,7 +75,9 @@ fn agents_instructions_and_servers_become_a_tree_file() {
         "reviewer.md:7: hooks",
         "CLAUDE.md:2: the text of docs/more.md",
         "mcpServers.notes: the value of B",
-        "mcpServers.far: a server behind a URL",
+        "mcpServers.far: the header X-Team",
+        "mcpServers.old: it speaks over server-sent events alone",
+        "mcpServers.keyed: its URL has a part that may be a key",
         "mcpServers.lost: the server: ./lost.sh is not there",
         "config.toml: approval_policy",
         "config.toml: model: model no-such-model",

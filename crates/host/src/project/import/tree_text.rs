@@ -11,7 +11,7 @@ use spinney_view::wording::one_line;
 use super::models::{self, ModelOfProvider};
 use super::source_files::SourceFolder;
 use super::tools::{ALL, CHANGES_FILES};
-use super::{Found, ImportedAgent};
+use super::{Found, ImportedAgent, ImportedKey, ImportedPlace};
 
 /// Longest name of an agent.
 const NAME_CHARS_MAX: usize = 48;
@@ -67,20 +67,32 @@ pub(super) fn write(found: &mut Found, source: &SourceFolder, file: &Path, price
     }
     for server in &found.servers {
         line(&format!("  {}:", server.name), &server.from);
-        line(&format!("    command: {}", quoted(&server.command)), "");
         let list = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
-        if !server.args.is_empty() {
-            line(&format!("    args: [{}]", list(&server.args)), "");
+        match &server.place {
+            ImportedPlace::Command { command, args, env } => {
+                line(&format!("    command: {}", quoted(command)), "");
+                if !args.is_empty() {
+                    line(&format!("    args: [{}]", list(args)), "");
+                }
+                if !env.is_empty() {
+                    line(&format!("    env: [{}]", list(env)), "");
+                }
+                line(&format!("    read: [{}]", quoted(&folder)), "the folder of the project");
+            }
+            ImportedPlace::Url { url, auth, .. } => {
+                line(&format!("    url: {}", quoted(url)), "");
+                if let Some(ImportedKey { variable, header }) = auth {
+                    let header = header.as_ref().map(|header| format!(", header: {}", quoted(header)));
+                    line(&format!("    auth: {{ key_env: {variable}{} }}", header.unwrap_or_default()), "");
+                }
+            }
         }
-        if !server.env.is_empty() {
-            line(&format!("    env: [{}]", list(&server.env)), "");
-        }
-        line(&format!("    read: [{}]", quoted(&folder)), "the folder of the project");
     }
     line("agents:", "");
     text.push_str(&lead(found, &named));
     for (at, agent) in found.agents.iter().enumerate() {
-        text.push_str(&one_agent(agent, &named.names[at], &named.models[at]));
+        let hosts = hosts_of(found, &agent.tools);
+        text.push_str(&one_agent(agent, &named.names[at], &named.models[at], &hosts));
     }
     let _ = writeln!(text, "entry: {}", named.lead);
     note_cuts(found);
@@ -92,7 +104,8 @@ fn place_servers(found: &mut Found, root: &Path, folder: &str) {
     let is_relative = |word: &str| word.starts_with("./") || word.starts_with("../");
     let mut missing = Vec::new();
     found.servers.retain_mut(|server| {
-        for word in std::iter::once(&mut server.command).chain(&mut server.args) {
+        let ImportedPlace::Command { command, args, .. } = &mut server.place else { return true };
+        for word in std::iter::once(command).chain(args) {
             if !is_relative(word) {
                 continue;
             }
@@ -195,18 +208,38 @@ fn lead(found: &Found, named: &Named) -> String {
         let _ = write!(prompt, "\nFrom {}:\n\n{}\n", plain_line(file), text.trim());
     }
     let from = if from.is_empty() { "made from the descriptions".to_owned() } else { from.join(", ") };
-    agent_text(&named.lead, "it leads the others", &named.lead_model, &tools, (&prompt, &from), &named.names)
+    let hosts = hosts_of(found, &tools);
+    let (names, prompt) = (&named.names, (prompt.as_str(), from.as_str()));
+    agent_text(&named.lead, "it leads the others", &named.lead_model, (&tools, &hosts), prompt, names)
 }
 
-fn one_agent(agent: &ImportedAgent, name: &str, model: &(String, String)) -> String {
-    agent_text(name, &agent.from, model, &agent.tools, (&agent.prompt, &agent.prompt_from), &[])
+fn one_agent(agent: &ImportedAgent, name: &str, model: &(String, String), hosts: &[String]) -> String {
+    let prompt = (agent.prompt.as_str(), agent.prompt_from.as_str());
+    agent_text(name, &agent.from, model, (&agent.tools, hosts), prompt, &[])
+}
+
+/// The hosts of the servers elsewhere whose tools are among these: an agent needs them itself.
+fn hosts_of(found: &Found, tools: &[(String, String)]) -> Vec<String> {
+    let is_used = |name: &str| {
+        tools.iter().any(|(tool, _)| tool.split_once("__").is_some_and(|(server, _)| server == name))
+    };
+    let used = found.servers.iter().filter(|server| is_used(&server.name));
+    let mut hosts: Vec<String> = used
+        .filter_map(|server| match &server.place {
+            ImportedPlace::Url { host, .. } => Some(host.clone()),
+            ImportedPlace::Command { .. } => None,
+        })
+        .collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts
 }
 
 fn agent_text(
     name: &str,
     from: &str,
     (model, model_from): &(String, String),
-    tools: &[(String, String)],
+    (tools, hosts): (&[(String, String)], &[String]),
     (prompt, prompt_from): (&str, &str),
     subagents: &[String],
 ) -> String {
@@ -217,6 +250,10 @@ fn agent_text(
     }
     for (tool, from) in tools {
         let _ = writeln!(text, "      - {tool} # {}", plain_line(from));
+    }
+    if !hosts.is_empty() {
+        let hosts: Vec<String> = hosts.iter().map(|host| quoted(host)).collect();
+        let _ = writeln!(text, "    network: [{}] # the hosts of its servers", hosts.join(", "));
     }
     if !subagents.is_empty() {
         let _ = writeln!(text, "    subagents: [{}]", subagents.join(", "));
