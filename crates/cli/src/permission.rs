@@ -84,8 +84,9 @@ pub(crate) fn agree_to_boxes(text: &Text, needs: &BoxNeeds, allowed: &AllowedBox
 
 /// Asks at the terminal when tools of servers say something else than before.
 pub(crate) fn ask_about_changes(servers: &ToolServers) {
-    servers
-        .ask_about_changes(|changes| question::ask(&format!("{changes}\nUse it from now on?")) == YesOrNo::Yes);
+    servers.ask_about_changes(|changes| {
+        question::ask(&format!("{changes}\nUse it from now on?")) == YesOrNo::Yes
+    });
 }
 
 /// The option that would allow something beyond a whole box.

@@ -134,7 +134,7 @@ const COPY: [(&str, &str); 26] = [
     ("the journal of the home", "cat $H/journal.db"),
 ];
 
-const WRITABLE: [(&str, &str); 46] = [
+const WRITABLE: [(&str, &str); 55] = [
     ("write the configuration of git", "echo x > .git/config"),
     ("make a hook", "echo x > .git/hooks/post-checkout"),
     ("change a hook", "echo x > .git/hooks/pre-commit"),
@@ -157,6 +157,15 @@ const WRITABLE: [(&str, &str); 46] = [
     ("the folder of a submodule", "mv sub sub2"),
     ("a git directory in another place", "echo x > $M/elsewhere/config"),
     ("a git file of a linked work tree", "echo gitdir: /tmp > tree/.git"),
+    ("a repository without a .git", "echo x > store/bare/config"),
+    ("a hook of a repository without a .git", "mkdir store/bare/hooks"),
+    ("a repository without a .git in another place", "mv store/bare store/other"),
+    ("a hook behind a link", "echo x > tools/linked.sh"),
+    ("a configuration that is included", "echo x > more.config"),
+    ("a program of a filter", "echo x > tools/clean.sh"),
+    ("the folder of a program that git runs", "mv tools tools2"),
+    ("settings of a build tool", "echo x > .cargo/config.toml"),
+    ("settings of another agent", "mkdir .opencode/plugin"),
     ("settings of an agent", "echo x > .claude/settings.json"),
     ("rename settings", "mv .claude .old"),
     ("take a name that is kept free", "rmdir .hg"),
@@ -228,6 +237,13 @@ impl Folders {
             "work/repo/.claude/settings.json",
             "work/repo/src/lib.rs",
             "work/repo/vendor/lib.rs",
+            "work/repo/store/bare/HEAD",
+            "work/repo/store/bare/config",
+            "work/repo/store/bare/objects/x",
+            "work/repo/store/bare/refs/x",
+            "work/repo/more.config",
+            "work/repo/tools/linked.sh",
+            "work/repo/tools/clean.sh",
             "work/repo/deep/er/module/.git/config",
             "work/repo/home/journal.db",
             "work/other/secret.txt",
@@ -247,6 +263,9 @@ impl Folders {
             fs::create_dir_all(work.join(folder)).unwrap();
             fs::write(work.join(folder).join(".git"), format!("gitdir: {names}\n")).unwrap();
         }
+        let led = "[include]\n\tpath = ../more.config\n[filter \"x\"] clean = sh tools/clean.sh %f\n";
+        fs::write(work.join(".git/config"), led).unwrap();
+        symlink("../../tools/linked.sh", work.join(".git/hooks/post-merge")).unwrap();
         symlink("../other", root.join("docs/out")).unwrap();
         symlink("../other", work.join("out")).unwrap();
         symlink("../../other/secret.txt", work.join("src/secret.rs")).unwrap();

@@ -97,7 +97,7 @@ use WayStop::{
     Absence, Address, Capabilities, Filter, Namespace, Nothing, Request, Rewritten, Rule, TlsName,
 };
 
-pub(crate) const WAYS: [Way; 95] = [
+pub(crate) const WAYS: [Way; 97] = [
     // That everything else is stopped means something only because these are not.
     send("a granted host", Nothing, "host=granted.test line=GET / HTTP/1.1", get!("granted.test")),
     send("a granted name below a domain", Nothing, "host=a.wild.test", get!("a.wild.test")),
@@ -331,6 +331,12 @@ pub(crate) const WAYS: [Way; 95] = [
     }),
     tunnel("HTTP in a tunnel", (TlsName, "alert"), "granted.test:80", || {
         b"GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n".to_vec()
+    }),
+    tunnel("for another client, in words", (TlsName, "alert"), "granted.test:443", || {
+        [&b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n"[..], &hello(Some("evil.test"))].concat()
+    }),
+    tunnel("for another client, in bytes", (TlsName, "alert"), "granted.test:443", || {
+        [&b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c"[..], &hello(Some("evil.test"))].concat()
     }),
     tunnel("HTTP/2 in a tunnel", (TlsName, "alert"), "granted.test:80", || {
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec()

@@ -161,7 +161,7 @@ fn forbidden() -> (u16, Arc<AtomicUsize>) {
 }
 
 /// What a shell tries in a box, and a part of what it reads then. `PORT` is a server of the machine.
-const WAYS: [(&str, &str, &str); 53] = [
+const WAYS: [(&str, &str, &str); 62] = [
     // That everything else is stopped means something only because this is not.
     ("the gateway", "call 100 x | grep -o 'used 100'", "used 100"),
     ("the gateway without its key", "key= ; plain $gateway / 'x-api-key: wrong'", "HTTP/1.1 4"),
@@ -238,12 +238,43 @@ const WAYS: [(&str, &str, &str); 53] = [
         "at $gateway 'CONNECT 127.0.0.1:PORT HTTP/1.1\\r\\nHost: 127.0.0.1:PORT'",
         "HTTP/1.1 4",
     ),
+    (
+        "a name below a granted one",
+        "proxied 'GET http://x.granted.test/ HTTP/1.1\\r\\nHost: x.granted.test'",
+        "granted here is",
+    ),
+    (
+        "a socket for the web to another host",
+        "proxied 'GET http://evil.test/ HTTP/1.1\\r\\nHost: evil.test\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade'",
+        "granted here is",
+    ),
+    ("HTTP/2 to the proxy", "proxied 'PRI * HTTP/2.0\\r\\n\\r\\nSM'", "HTTP/1.1 4"),
+    (
+        "a user in a tunnel's address",
+        "proxied 'CONNECT granted.test@evil.test:443 HTTP/1.1\\r\\nHost: evil.test:443'",
+        "HTTP/1.1 4",
+    ),
+    (
+        "loopback in octal",
+        "proxied 'GET http://0177.0.0.1:PORT/ HTTP/1.1\\r\\nHost: 0177.0.0.1:PORT'",
+        "HTTP/1.1 4",
+    ),
+    (
+        "loopback in hexadecimal",
+        "proxied 'GET http://0x7f000001:PORT/ HTTP/1.1\\r\\nHost: 0x7f000001:PORT'",
+        "HTTP/1.1 4",
+    ),
     // Files of the user.
     ("a key", "cat ~/.ssh/id_ed25519 2>&1", "No such file"),
     ("a start-up file", "cat ~/.bashrc 2>&1", "No such file"),
     ("a start-up file that is left", "echo evil > ~/.bashrc; echo thrown away", "thrown away"),
     ("files of others", "ls /root /home /var /srv /opt 2>&1 | head -1", "No such file"),
     ("a link to a key", "ln -s $HOME/.ssh/id_ed25519 link; cat link 2>&1; rm link", "No such file"),
+    (
+        "sockets of the machine",
+        "ls /run/docker.sock /var/run/docker.sock /run/user /run/dbus 2>&1 | head -1",
+        "No such file",
+    ),
     ("processes of the machine", "cat /proc/PARENT/environ 2>&1", "No such file"),
     ("the memory of the machine", "cat /dev/mem 2>&1", "No such file"),
     ("inherited descriptors", "ls /proc/self/fd | tr '\\n' ' ' ; echo", "0 1 2 3 "),
@@ -254,6 +285,8 @@ const WAYS: [(&str, &str, &str); 53] = [
     ("settings of an editor", "(echo evil > .vscode/tasks.json) 2>&1", "Read-only"),
     ("settings of an agent", "(echo evil > .claude/settings.json) 2>&1", "Read-only"),
     ("servers of an agent", "(echo evil > .mcp.json) 2>&1", "directory"),
+    ("settings of a build tool", "(echo evil > .cargo/config.toml) 2>&1", "Read-only"),
+    ("plugins of another agent", "mkdir .opencode/plugin 2>&1", "Read-only"),
     ("variables of a folder", "rmdir .envrc 2>&1", "busy"),
     // Ours.
     ("the home", "ls -A .spinney; (echo x > .spinney/x) 2>&1", "Read-only"),
@@ -483,4 +516,61 @@ cat "$2" | grep -o '"sandbox":{[^}]*}'
     assert!(!user.path(".claude/commands/evil.md").exists());
     assert_eq!(user.text(".claude/projects/p/session.jsonl"), "turn\n");
     assert_eq!(user.text(".claude/history.jsonl"), "asked\n");
+}
+
+/// G23: what a program makes in its folder that would run outside later is switched off and named when it has ended, and so
+/// are programs in a folder of `PATH`.
+#[test]
+fn g23_what_would_run_later_is_switched_off() {
+    let user = User::new();
+    fs::create_dir_all(user.path("project/.venv/bin")).unwrap();
+    let script = r#"
+mkdir -p sub/bare; cd sub/bare; mkdir objects refs; echo x > HEAD; printf '[core]\nfsmonitor=./evil\n' > config; cd ../..
+mkdir -p sub/work/.git/hooks; echo x > sub/work/.git/HEAD; echo evil > sub/work/.git/hooks/post-checkout
+echo '{}' > opencode.json
+echo evil > .venv/bin/ls
+(mkdir .cargo/x) 2>&1
+"#;
+    let words = boxed_words(&[], script);
+    let mut command = user.command(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    command.env("PATH", format!("{}:/usr/bin:/bin", user.path("project/.venv/bin").display()));
+    let Ended { out, err, .. } = Ended::from(command.output().unwrap());
+    for path in ["sub/bare/HEAD", "sub/work/.git/HEAD", "opencode.json"] {
+        let path = user.path("project").join(path);
+        assert!(!path.exists(), "{out}{err}");
+        assert!(user.path(&format!("{}.disabled", path.display())).exists(), "{out}{err}");
+        assert!(err.contains(&path.display().to_string()), "{err}");
+    }
+    assert!(err.contains("with `.disabled` at their end"), "{err}");
+    assert!(err.contains(".venv/bin"), "{err}");
+    assert!(out.contains("Read-only file system"), "{out}");
+}
+
+/// G23: sockets in what a program may read are not there, and what would make its own settings or the repository writable is
+/// refused.
+#[test]
+fn g23_sockets_and_second_names_lead_nowhere() {
+    let user = User::new();
+    fs::create_dir_all(user.path("shown/1/2/3/4/5")).unwrap();
+    let socket = user.path("shown/1/2/3/4/5/agent.sock");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    let shown = user.path("shown").display().to_string();
+    let script = format!("[ -S {0} ] && echo socket; [ -e {0} ] && echo there", socket.display());
+    let Ended { out, err, .. } = user.boxed(&["--read", &shown], &script).end();
+    assert_eq!(out.trim(), "there", "{err}");
+    let refused = |part: &str, command: &mut Command| {
+        let ended = Ended::from(command.output().unwrap());
+        assert!(ended.code != Some(0) && ended.err.contains(part), "{part}: {}{}", ended.out, ended.err);
+        assert!(!ended.out.contains("ran"), "{}", ended.out);
+    };
+    let socket = socket.display().to_string();
+    let named = ["exec", "--box", "--read", &socket, "--", "echo", "ran"];
+    refused("a socket", &mut user.command(&named));
+    let path = user.install("codex", "echo ran");
+    fs::create_dir_all(user.path("project/home")).unwrap();
+    let mut codex = user.command(&["exec", "--box", "--", "codex"]);
+    codex.env("PATH", path).env("CODEX_HOME", user.path("project/home")).env("OPENAI_API_KEY", USER_KEY);
+    refused("name one elsewhere in CODEX_HOME", &mut codex);
+    fs::hard_link(user.path("project/.git/config"), user.path("project/src/second")).unwrap();
+    refused("has another name", &mut user.command(&["exec", "--box", "--", "echo", "ran"]));
 }

@@ -7,12 +7,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::DirExt as _;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 use rustix::fs::{AtFlags, statat};
 use rustix::process::geteuid;
 use spinney_kernel::port::{FolderAccess, Rights};
 
-use crate::folders::{HiddenFolders, PROTECTED, check_folder, git_paths, is_protected, open_folder};
+use super::folder_sockets::sockets_in;
+use crate::folders::{
+    GitPaths, HiddenFolders, PROTECTED, REPOSITORY, RepositoryNames, check_folder, is_protected, open_folder,
+};
 use crate::sandbox::is_reserved;
 
 /// The name of a home beside what it was made for.
@@ -20,8 +23,10 @@ const HOME: &str = ".spinney";
 /// How many folders below a granted one are searched for what is only read, and how much is looked at.
 const DEPTH_MAX: u32 = 3;
 const ENTRIES_MAX: usize = 100_000;
+/// Files of something that is only read that are looked at for second names.
+const SECOND_NAMES_MAX: usize = 1_000;
 /// The most paths that are kept from one command. Each is a mount.
-const COVERS_MAX: usize = 512;
+const COVERS_MAX: usize = 1_024;
 
 /// The paths of one agent's folders that its commands do not have as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,8 +52,7 @@ impl FolderCovers {
                 covers.reserved.extend(hidden.below(path).filter_map(|hidden| first_missing(hidden, path)));
                 let mut search = Search { hidden, entries: 0, found: &mut read_only };
                 search.below(&opened, path, DEPTH_MAX).map_err(|error| said(&error))?;
-                let used_by_git = git_paths(path).into_iter();
-                read_only.extend(used_by_git.filter(|used| is_written(rights, used)));
+                covers.keep_for_git(path, rights, hidden, &mut read_only)?;
             }
         }
         // A folder that may be written as a whole has nothing in it that is kept.
@@ -57,6 +61,8 @@ impl FolderCovers {
         let (homes, read_only): (Vec<_>, Vec<_>) = read_only.into_iter().partition(|path| is_home(path));
         covers.hidden.extend(homes);
         covers.read_only = read_only;
+        covers.reserved.sort_unstable();
+        covers.reserved.dedup();
         let count = covers.read_only.len() + covers.reserved.len() + covers.hidden.len();
         if count > COVERS_MAX {
             return Err(format!(
@@ -64,6 +70,43 @@ impl FolderCovers {
             ));
         }
         Ok(covers)
+    }
+
+    /// What git uses elsewhere in a folder, because of it and of repositories that were found in it.
+    fn keep_for_git(
+        &mut self,
+        folder: &Path,
+        rights: &Rights,
+        hidden: &HiddenFolders,
+        read_only: &mut BTreeSet<PathBuf>,
+    ) -> Result<(), String> {
+        let git = hidden.git();
+        let below = read_only.iter().filter(|path| path.starts_with(folder) && path.ends_with(REPOSITORY));
+        let tops: BTreeSet<&Path> = below.filter_map(|repository| repository.parent()).collect();
+        let found: Vec<GitPaths> = tops
+            .into_iter()
+            .map(|top| GitPaths::of(top, git))
+            .chain([GitPaths::around(folder, git)])
+            .collect();
+        for used in &found {
+            read_only.extend(used.existing.iter().filter(|used| is_written(rights, used)).cloned());
+        }
+        // What is above a folder that may be written cannot be made in it, and what is kept as a whole takes nothing.
+        let can_be_made = |used: &&PathBuf| {
+            let is_kept = used.ancestors().any(|above| read_only.contains(above));
+            is_written(rights, used) && used.starts_with(folder) && !is_kept
+        };
+        for used in &found {
+            if let Some(missing) = used.missing_configurations.iter().find(can_be_made) {
+                return Err(format!(
+                    "{} is not there, and a configuration of git includes it, so a command could make it and decide what git runs: a person has to make it, or take it from that configuration",
+                    missing.display()
+                ));
+            }
+            let missing = used.missing.iter().filter(can_be_made);
+            self.reserved.extend(missing.filter_map(|used| first_missing(used, folder)));
+        }
+        Ok(())
     }
 
     /// What is hidden, what is only read, and what must not be made.
@@ -99,7 +142,13 @@ impl FolderCovers {
                     ));
                 }
                 Ok(_) if is_reserved(folder, OsStr::new(name)) => self.reserved.push(at),
-                Ok(_) => {
+                Ok(found) => {
+                    if let Some(second) = second_name(folder, name, &found) {
+                        return Err(format!(
+                            "{} has another name (a hard link), through which it could be changed: a person has to replace it by a copy",
+                            path.join(second).display()
+                        ));
+                    }
                     read_only.insert(at);
                 }
             }
@@ -108,7 +157,27 @@ impl FolderCovers {
     }
 }
 
-/// What is hidden from a program in a folder that it may read: what always is, and homes of trees, whose sockets a read-only
+/// A file that is or is in something that is only read, and is known by a second name, which may be in the same folder. Of a
+/// repository only what git runs or obeys is looked at: copies on the same disk share its objects.
+fn second_name(folder: &Dir, name: &str, found: &Metadata) -> Option<PathBuf> {
+    if !found.is_dir() {
+        return (found.nlink() > 1).then(|| name.into());
+    }
+    let opened = folder.open_dir_nofollow(name).ok()?;
+    let below: &[&str] = if name == REPOSITORY { &["config", "config.worktree", "hooks"] } else { &["."] };
+    below.iter().find_map(|part| {
+        let found = opened.symlink_metadata(part).ok()?;
+        if !found.is_dir() {
+            return (found.nlink() > 1).then(|| Path::new(name).join(part));
+        }
+        let entries = opened.read_dir(part).ok()?.flatten().take(SECOND_NAMES_MAX);
+        let is_shared = |found: &Metadata| found.is_file() && found.nlink() > 1;
+        let shared = entries.filter(|entry| entry.metadata().is_ok_and(|found| is_shared(&found)));
+        shared.map(|entry| Path::new(name).join(part).join(entry.file_name())).next()
+    })
+}
+
+/// What is hidden from a program in a folder that it may read: what always is, homes of trees, and sockets, which a read-only
 /// folder would not close.
 pub(super) fn hidden_below(folder: &Path, hidden: &HiddenFolders) -> Result<Vec<PathBuf>, String> {
     let said = |error: io::Error| format!("the folder {} {error}", folder.display());
@@ -116,7 +185,9 @@ pub(super) fn hidden_below(folder: &Path, hidden: &HiddenFolders) -> Result<Vec<
     let opened = open_folder(folder).map_err(said)?;
     let mut search = Search { hidden, entries: 0, found: &mut found };
     search.below(&opened, folder, DEPTH_MAX).map_err(said)?;
-    Ok(hidden.below(folder).cloned().chain(found.into_iter().filter(|path| is_home(path))).collect())
+    let homes = found.into_iter().filter(|path| is_home(path));
+    let sockets = sockets_in(folder, hidden).map_err(said)?;
+    Ok(hidden.below(folder).cloned().chain(homes).chain(sockets).collect())
 }
 
 /// Whether a path has the name of a home.
@@ -143,6 +214,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn below(&mut self, folder: &Dir, path: &Path, depth: u32) -> io::Result<()> {
+        let mut names = RepositoryNames::default();
         for entry in folder.entries()? {
             let entry = entry?;
             self.entries += 1;
@@ -152,6 +224,7 @@ impl Search<'_> {
             }
             let (name, kind) = (entry.file_name(), entry.file_type()?);
             let at = path.join(&name);
+            names.see(&name);
             if kind.is_symlink() || self.hidden.contain(&at) {
                 continue;
             }
@@ -167,6 +240,10 @@ impl Search<'_> {
                     searched => searched?,
                 }
             }
+        }
+        // One without a `.git` around it. Nothing that is granted is one.
+        if names.are_of_repository() {
+            self.found.insert(path.to_owned());
         }
         Ok(())
     }

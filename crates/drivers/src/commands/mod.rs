@@ -7,6 +7,7 @@ mod changed_settings;
 mod command_tool;
 mod confinement;
 mod covers;
+mod folder_sockets;
 mod gate;
 mod permissions;
 mod program;

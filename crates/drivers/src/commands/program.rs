@@ -12,7 +12,7 @@ use spinney_kernel::port::program::{OnOutput, ProgramAnswer, ProgramAttempt, Pro
 use spinney_kernel::port::{FolderAccess, Pending, Rights};
 
 use super::answer::{PRINTED_NOTHING, answer, refused_connections};
-use super::changed_settings::SettingsSearch;
+use super::changed_settings::SearchEnd;
 use super::confinement::{box_network, confinement};
 use super::gate::said;
 use super::tool::{Afterwards, Commands, Ready, RunningCommand, open_copy};
@@ -115,7 +115,7 @@ impl Commands {
         }
         let (note, lock) = copy.map(|copy| (copy.note, copy.lock)).unzip();
         let agent = folder.origin().agent();
-        let search = SettingsSearch::begin(agent, &attempt.rights, self.hidden(), &ready.covers);
+        let search = self.begin_search(agent, &attempt.rights, &ready.covers).await?;
         let afterwards = Afterwards { copy: lock, search: search.clone() };
         let command = BoxedCommand {
             folder: Some(begin),
@@ -130,17 +130,21 @@ impl Commands {
         let end = run(launcher, (&made, file), &command, &serving, (afterwards, &mut on_output)).await?;
         let (spec, outputs, commands) = (spec.clone(), attempt.outputs, self.clone());
         let (stdout, stderr) = (whole(&end.stdout), last(&end.stderr));
-        let (mut answer, changed) = off_worker(move || {
-            let changed = search.and_then(|search| search.end());
+        let (mut answer, searched) = off_worker(move || {
+            let searched = search.map(|search| search.end());
             let left = ready.workspace.left_outputs(&ready.before, outputs);
             if left.is_ok() {
                 commands.untaken().remove(&path);
             }
             // A call that was given up still has it until its files are read.
             drop(held);
-            (answer(&without_output(&end), &spec, left), changed)
+            (answer(&without_output(&end), &spec, left), searched)
         })
         .await;
+        let (changed, past) = searched.map(SearchEnd::into_parts).unwrap_or_default();
+        if let Some(past) = past {
+            answer = answer.with_exit(past);
+        }
         // The journal has them all. Programs that succeed try hosts that nobody misses.
         let refused = match answer.is_error {
             true => refused_connections(&log, HostRequests::Refused),

@@ -71,6 +71,16 @@ impl ProgramFolder {
         Ok(Self { covers, changes })
     }
 
+    /// Also looks afterwards for what the program changed in these folders, as far as they are in its own: a person's shell
+    /// finds programs there.
+    #[must_use]
+    pub fn naming_programs_in(mut self, folders: &[PathBuf]) -> Self {
+        let found = folders.iter().filter_map(|folder| folder.canonicalize().ok());
+        let below = found.filter(|folder| folder.starts_with(&self.changes.folder));
+        self.changes.search.also_named(below);
+        self
+    }
+
     /// Adds what it keeps from the program to a box, and returns what to look for afterwards.
     #[must_use]
     pub fn add_to(self, confinement: &mut Confinement) -> ProgramChanges {

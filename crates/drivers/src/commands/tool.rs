@@ -10,13 +10,13 @@ use spinney_kernel::definition::{HostRequests, OnLost, OutputLimits, RUN_COMMAND
 use spinney_kernel::port::model::AttemptError;
 use spinney_kernel::port::tool::{OutputWatchers, Tool, ToolAnswer, ToolAttempt};
 use spinney_kernel::port::{AgentFolder, Pending, Rights};
-use spinney_kernel::primitives::{FolderPath, ToolName};
+use spinney_kernel::primitives::{AgentId, FolderPath, ToolName};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
 use super::answer::{answer, not_started, refused_connections};
 use super::args::{Args, DESCRIPTION, SCHEMA, TIMEOUT_MAX, check_hosts, hosts_argument};
-use super::changed_settings::SettingsSearch;
+use super::changed_settings::{SearchEnd, SettingsSearch, UnsearchedFolders};
 use super::command_tool::{CommandTool, CommandToolSpec};
 use super::confinement::confinement;
 use super::covers::FolderCovers;
@@ -75,6 +75,7 @@ struct SharedCommands {
     /// Folders of agents with outputs that no call has taken: it was given up, or there was too much. All of them are taken
     /// by the next one that can.
     untaken: Mutex<BTreeSet<PathBuf>>,
+    unsearched: UnsearchedFolders,
 }
 
 impl Commands {
@@ -89,7 +90,8 @@ impl Commands {
     pub fn with_tier(helper: PathBuf, tier: BoxTierChoice) -> Self {
         let (launcher, prepared) = (OnceCell::new(), Mutex::default());
         let (agents, untaken) = (AgentLocks::default(), Mutex::default());
-        let shared = SharedCommands { helper, tier, launcher, prepared, agents, untaken };
+        let unsearched = UnsearchedFolders::default();
+        let shared = SharedCommands { helper, tier, launcher, prepared, agents, untaken, unsearched };
         Self {
             shared: Arc::new(shared),
             hidden: HiddenFolders::default(),
@@ -102,7 +104,8 @@ impl Commands {
     pub fn with_launcher(launcher: BoxLauncher, tier: BoxTierChoice) -> Self {
         let (launcher, prepared) = (OnceCell::new_with(Some(launcher)), Mutex::default());
         let (agents, untaken) = (AgentLocks::default(), Mutex::default());
-        let shared = SharedCommands { helper: PathBuf::new(), tier, launcher, prepared, agents, untaken };
+        let (helper, unsearched) = (PathBuf::new(), UnsearchedFolders::default());
+        let shared = SharedCommands { helper, tier, launcher, prepared, agents, untaken, unsearched };
         Self {
             shared: Arc::new(shared),
             hidden: HiddenFolders::default(),
@@ -177,6 +180,18 @@ impl Commands {
         self.shared.untaken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A search of what is about to run in an agent's folders of the user. Nothing runs where an earlier one was not finished
+    /// and cannot be.
+    pub(super) async fn begin_search(
+        &self,
+        agent: &AgentId,
+        rights: &Rights,
+        kept: &FolderCovers,
+    ) -> Result<Option<SettingsSearch>, String> {
+        let search = SettingsSearch::begin(agent, rights, &self.hidden, kept, &self.shared.unsearched);
+        off_worker(move || search.map(|search| search.check_earlier().map(|()| search)).transpose()).await
+    }
+
     /// Tries once what this machine enforces.
     pub(super) async fn launcher(&self, prepared: &PreparedCommands) -> Result<&BoxLauncher, BoxRefusal> {
         let shared = &self.shared;
@@ -228,26 +243,30 @@ impl Commands {
         }
         let (note, lock) = copy.map(|copy| (copy.note, copy.lock)).unzip();
         let agent = folder.origin().agent();
-        let search = SettingsSearch::begin(agent, &attempt.rights, &self.hidden, &ready.covers);
+        let search = self.begin_search(agent, &attempt.rights, &ready.covers).await?;
         let afterwards = Afterwards { copy: lock, search: search.clone() };
         let log = ProxyLog::new(attempt.connections.clone());
         let connector = Connector::new(attempt.rights.network.clone(), Arc::clone(&self.outbound.0));
         let proxy = Proxy::new(connector, log.clone());
         let end = end(launcher, (&confinement, &proxy), &command, &attempt.watchers, afterwards).await?;
         let (spec, outputs, commands) = (spec.clone(), attempt.outputs, self.clone());
-        let (mut answer, changed) = off_worker(move || {
-            let changed = search.and_then(|search| search.end());
+        let (mut answer, searched) = off_worker(move || {
+            let searched = search.map(|search| search.end());
             let left = ready.workspace.left_outputs(&ready.before, outputs);
             if left.is_ok() {
                 commands.untaken().remove(&path);
             }
             // A call that was given up still has it until its files are read.
             drop(held);
-            (answer(&end, &spec, left), changed)
+            (answer(&end, &spec, left), searched)
         })
         .await;
+        let (changed, past) = searched.map(SearchEnd::into_parts).unwrap_or_default();
         if let Some(changed) = changed {
             answer.text = format!("{changed}\n{}", answer.text);
+        }
+        if let Some(past) = past {
+            answer = answer.with_exit(past);
         }
         answer.text += &refused_connections(&log, requests);
         if let Some(note) = note.flatten() {

@@ -14,7 +14,9 @@ use spinney_kernel::primitives::{is_hostile, limit};
 use super::advice::Refused;
 use super::handle;
 use super::path::{FilePath, shown};
-use crate::folders::{HiddenFolders, HiddenIds, check_folder, git_paths, open_folder, protected_in};
+use crate::folders::{
+    GitPaths, HiddenFolders, HiddenIds, REPOSITORY, RepositoryNames, check_folder, open_folder, protected_in,
+};
 use crate::workspace::Workspace;
 
 /// Longest absolute path that an agent gives: that of a folder, and one below it.
@@ -132,12 +134,39 @@ impl Reach<'_> {
             return Err(kept(&format!("`{name}` decides what programs of the user do")));
         }
         let at = path.folder.path.join(&below);
-        if git_paths(&path.folder.path).iter().any(|used| at.starts_with(used)) {
+        if self.is_used_by_git(&path.folder.path, &at) {
             return Err(kept("git uses it"));
+        }
+        if is_in_repository(&path.folder.path, &at) {
+            return Err(kept("git takes its folder for a repository"));
         }
         check_folder(&path.folder.path, path.folder.access, self.hidden)
             .map_err(|problem| Refused::new(format!("`{}` {problem}", path.folder.path.display())))
     }
+
+    /// Whether the repository of a granted folder, or one between it and a path, uses what is at the path.
+    fn is_used_by_git(&self, folder: &Path, at: &Path) -> bool {
+        let git = self.hidden.git();
+        let below = at.ancestors().skip(1).take_while(|above| *above != folder);
+        let tops = below.filter(|above| above.join(REPOSITORY).symlink_metadata().is_ok());
+        let found = tops.map(|top| GitPaths::of(top, git)).chain([GitPaths::around(folder, git)]);
+        found.into_iter().any(|used| {
+            let mut all = used.existing.iter().chain(&used.missing).chain(&used.missing_configurations);
+            // What covers the whole of a folder was granted with it.
+            all.any(|used| at.starts_with(used) && used != folder)
+        })
+    }
+}
+
+/// Whether a path is in a folder that is a repository without being a `.git`, or that this path makes one.
+fn is_in_repository(folder: &Path, at: &Path) -> bool {
+    let mut folders = at.ancestors().skip(1).take_while(|above| above.starts_with(folder));
+    folders.any(|above| {
+        let mut names = RepositoryNames::at(above);
+        let name = at.strip_prefix(above).ok().and_then(|below| below.iter().next());
+        let is_part = name.is_some_and(|name| names.see(name));
+        names.are_of_repository() || (is_part && names.are_of_unfinished_repository())
+    })
 }
 
 impl Place {

@@ -6,10 +6,10 @@ use std::path::Path;
 use rustix::io::Errno;
 use spinney_kernel::definition::FolderAccess;
 
-use super::git::is_git_directory;
 use super::hidden::HiddenFolders;
 use super::open::open_folder;
 use super::protected::protected_in;
+use super::repository::RepositoryNames;
 
 /// Not files, but processes, devices and sockets of the machine.
 const SYSTEM: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
@@ -67,7 +67,9 @@ pub fn check_folder(path: &Path, access: FolderAccess, hidden: &HiddenFolders) -
         return Err(FolderProblem::Protected { name: name.to_string_lossy().into_owned() });
     }
     match open_folder(path) {
-        Ok(_) if access == FolderAccess::Write && is_git_directory(path) => Err(FolderProblem::GitDirectory),
+        Ok(_) if access == FolderAccess::Write && RepositoryNames::at(path).are_of_repository() => {
+            Err(FolderProblem::GitDirectory)
+        }
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(FolderProblem::NotFound),
         Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOTDIR | Errno::LOOP)) => {

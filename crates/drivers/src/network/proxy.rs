@@ -209,6 +209,11 @@ async fn first_bytes(
                 let problem = "HTTP that is not encrypted is not spoken in a tunnel, where its host is not checked: send it to the proxy itself";
                 return Ok(Err(problem.to_owned()));
             }
+            FirstBytes::ProxyPrefix => {
+                let problem =
+                    "the PROXY protocol is not spoken in a tunnel: what follows it may be for another host";
+                return Ok(Err(problem.to_owned()));
+            }
             FirstBytes::Broken(problem) => return Ok(Err(problem.to_owned())),
             FirstBytes::TlsHello { name } => {
                 return Ok(match (name, host) {

@@ -22,6 +22,8 @@ pub(super) enum FirstBytes {
     Incomplete,
     /// HTTP that is not encrypted, whose host nothing would check.
     PlainHttp,
+    /// Before the client's own bytes it says for whom they are: the host is another one then, and what follows is unseen.
+    ProxyPrefix,
     Other,
     TlsHello {
         name: Option<RemoteHost>,
@@ -35,6 +37,8 @@ const METHODS: [&[u8]; 9] =
     [b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"TRACE ", b"PRI "];
 
 const HTTP: &[u8] = b"HTTP/";
+/// How the PROXY protocol begins, in its two versions.
+const PROXY_PREFIXES: [&[u8]; 2] = [b"PROXY ", b"\r\n\r\n\0\r\nQUIT\n"];
 
 impl FirstBytes {
     pub(super) fn new(bytes: &[u8]) -> Self {
@@ -46,8 +50,22 @@ impl FirstBytes {
                 Ok(None) => Self::Broken("its TLS hello is too long"),
                 Err(problem) => Self::Broken(problem),
             },
-            _ => unencrypted(bytes),
+            _ => match proxy_prefix(bytes) {
+                Some(prefix) => prefix,
+                None => unencrypted(bytes),
+            },
         }
+    }
+}
+
+/// A prefix of the PROXY protocol, or bytes that may become one.
+fn proxy_prefix(bytes: &[u8]) -> Option<FirstBytes> {
+    let begins = |prefix: &&[u8]| bytes.starts_with(prefix);
+    let may_begin = |prefix: &&[u8]| prefix.starts_with(bytes);
+    if PROXY_PREFIXES.iter().any(begins) {
+        Some(FirstBytes::ProxyPrefix)
+    } else {
+        PROXY_PREFIXES.iter().any(may_begin).then_some(FirstBytes::Incomplete)
     }
 }
 
@@ -273,6 +291,10 @@ mod tests {
             (b"PROPFIND /a", FirstBytes::Incomplete),
             (b"X-Y_Z!\t/\xff\thttp/1.1\n", FirstBytes::PlainHttp),
             (b"CONNECT b.org:80 HTTP/1.1\r\n", FirstBytes::PlainHttp),
+            (b"PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n", FirstBytes::ProxyPrefix),
+            (b"PROXY", FirstBytes::Incomplete),
+            (b"\r\n\r\n\0\r\nQUIT\n!", FirstBytes::ProxyPrefix),
+            (b"\r\n\r\n\0", FirstBytes::Incomplete),
             (b"PING\r\n", FirstBytes::Other),
             (b"AMQP\0\0\x09\x01", FirstBytes::Other),
             (b"\0\0\0\x08\x04\xd2\x16\x2f", FirstBytes::Other),

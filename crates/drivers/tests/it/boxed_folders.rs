@@ -6,11 +6,13 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 
 use serde_json::json;
 use spinney_drivers::commands::{BoxPermissions, Commands};
+use spinney_drivers::files::{FileTool, Files};
+use spinney_drivers::folders::UserGit;
 use spinney_drivers::sandbox::BoxTierChoice;
 use spinney_kernel::definition::{BoxSpec, Definition, FolderGrants, Role};
 use spinney_kernel::port::tool::ToolAnswer;
 use spinney_kernel::port::{FolderAccess, Rights};
-use spinney_kernel::primitives::CommandExit;
+use spinney_kernel::primitives::{CommandExit, CommandLimit};
 
 use crate::boxes::{ATTEMPTS, launcher, tiers};
 use crate::folders::Machine;
@@ -300,7 +302,6 @@ async fn what_programs_of_the_user_obey_is_named_when_a_command_makes_it() {
     assert!(plain.starts_with("exit code 1\n"), "{plain}");
     for (line, expected) in [
         ("mkdir src/.git", "/m/repo/src/.git"),
-        ("echo 'gitdir: /tmp' > src/x; mv src/x 1/.git", "/m/repo/1/.git"),
         ("ln -s /etc 1/2/.vscode", "/m/repo/1/2/.vscode"),
         ("echo x > 1/2/3/4/5/.git/hooks/pre-commit", "/m/repo/1/2/3/4/5/.git"),
         ("touch -d 2001-01-01 1/2/3/4/.envrc", "/m/repo/1/2/3/4/.envrc"),
@@ -322,4 +323,249 @@ async fn what_programs_of_the_user_obey_is_named_when_a_command_makes_it() {
         if is_root { "/m/repo/closed/in/.git" } else { "it left folders that cannot all be searched" };
     assert!(answer.lines().next().unwrap().contains(expected), "{answer}");
     fs::set_permissions(machine.path("repo/closed"), fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+/// Files of a repository that runs a program: the user's next `git status` around them would.
+const EVIL: &str =
+    "mkdir objects refs; echo ref: refs/heads/x > HEAD; printf '[core]\\nfsmonitor = ./evil\\n' > config";
+
+/// G25: a repository that a command makes or changes so that git would run a program of it is switched off when the command
+/// has ended, wherever it is and in whatever steps it was made. One that runs nothing stays, and so does what the user had.
+#[tokio::test]
+async fn g25_a_repository_that_would_run_programs_is_switched_off() {
+    if !has_namespaces().await {
+        return;
+    }
+    let machine = Machine::new();
+    let commands = commands(&machine, BoxTierChoice::Namespaces);
+    let of_user = machine.path("repo/1/2/3/4/5/.git");
+    for name in ["hooks", "objects", "refs"] {
+        fs::create_dir_all(of_user.join(name)).unwrap();
+    }
+    for name in ["HEAD", "config", "hooks/pre-push"] {
+        fs::write(of_user.join(name), "of the user").unwrap();
+    }
+    let in_repo =
+        |line: &str| format!("cd {}; {}", machine.path("repo").display(), line.replace("EVIL", EVIL));
+    for (lines, off) in [
+        (&["mkdir src/a; cd src/a; EVIL"][..], Some("src/a/HEAD")),
+        // The folder that was granted itself is one of them.
+        (&["EVIL; rm -r objects refs config HEAD; mkdir -p src/b/c; cd src/b/c; EVIL"], Some("src/b/c/HEAD")),
+        (&["mkdir src/c; cd src/c; EVIL; rm HEAD", "echo x > src/c/HEAD"], Some("src/c/HEAD")),
+        (
+            &[
+                "mkdir src/n; cd src/n; mkdir hooks; echo x > hooks/update; echo x > HEAD",
+                "cd src/n; mkdir objects refs",
+            ],
+            Some("src/n/HEAD"),
+        ),
+        (&["mkdir src/d; cd src/d; EVIL; rm -r refs", "mkdir src/d/refs"], Some("src/d/HEAD")),
+        (
+            &["mkdir src/e; cd src/e; EVIL; rm config; mkdir hooks; cp /bin/true hooks/post-checkout"],
+            Some("src/e/HEAD"),
+        ),
+        (&["mkdir src/f; cd src/f; echo x > HEAD; echo ../a > commondir"], Some("src/f/HEAD")),
+        (&["mkdir -p src/g/.git; cd src/g/.git; EVIL"], Some("src/g/.git/HEAD")),
+        (
+            &["mkdir -p src/h/.git/modules/x; cd src/h/.git/modules/x; EVIL"],
+            Some("src/h/.git/modules/x/HEAD"),
+        ),
+        (
+            &[
+                "mkdir -p src/i/.git; cd src/i/.git; EVIL; echo '[core] bare=false' > x; mv config y; ln -s x config",
+            ],
+            Some("src/i/.git/HEAD"),
+        ),
+        (&["mkdir src/j; echo 'gitdir: /tmp/x' > src/j/.git"], Some("src/j/.git")),
+        (&["mkdir src/k; ln -s ../a src/k/.git"], Some("src/k/.git")),
+        (&["echo x > 1/2/3/4/5/.git/hooks/pre-commit"], Some("1/2/3/4/5/.git/HEAD")),
+        (
+            &[
+                "mkdir src/l; cd src/l; EVIL; printf '[core]\\n\\tbare = true\\n' > config; mkdir hooks; echo x > hooks/update.sample",
+            ],
+            None,
+        ),
+        (
+            &[
+                "mkdir -p src/m/.git; cd src/m/.git; EVIL; printf '[core]bare=false\\n[remote \"o\"]url=https://x\\n' > config",
+            ],
+            None,
+        ),
+        (&["echo x > 1/2/3/4/5/.git/description"], None),
+    ] {
+        // As if the user had looked at it and let it be.
+        let _ = fs::rename(of_user.join("HEAD.disabled"), of_user.join("HEAD"));
+        let mut last = String::new();
+        for line in lines {
+            until_next_moment(&machine);
+            last += &run(&machine, &commands, machine.rights(), &in_repo(line)).await.text;
+        }
+        let said = &last;
+        match off {
+            Some(path) => {
+                let path = machine.path("repo").join(path);
+                assert!(path.symlink_metadata().is_err(), "{lines:?}: {last}");
+                let moved = format!("{}.disabled", path.display());
+                assert!(fs::symlink_metadata(moved).is_ok(), "{lines:?}: {last}");
+                assert!(said.contains("with `.disabled` at their end"), "{lines:?}: {said}");
+                assert!(said.contains(&path.display().to_string()), "{lines:?}: {said}");
+            }
+            None => assert!(!said.contains(".disabled"), "{lines:?}: {said}"),
+        }
+    }
+    assert!(of_user.join("HEAD").exists());
+    machine.assert_kept();
+}
+
+/// G25: a repository of the user without a `.git` is read-only, for commands and for file tools, and no file tool makes one.
+#[tokio::test]
+async fn g25_a_bare_repository_is_only_read() {
+    let machine = Machine::new();
+    let bare = machine.path("repo/store/bare");
+    fs::create_dir_all(bare.join("refs")).unwrap();
+    fs::create_dir_all(bare.join("objects")).unwrap();
+    for name in ["HEAD", "config"] {
+        fs::write(bare.join(name), "as it was").unwrap();
+    }
+    fs::create_dir_all(machine.path("repo/src/new/objects")).unwrap();
+    fs::create_dir_all(machine.path("repo/src/new/refs")).unwrap();
+    for (path, is_refused) in [
+        ("repo/store/bare/config", true),
+        ("repo/store/bare/hooks/update", true),
+        ("repo/store/bare/src/x", true),
+        ("repo/store/x", false),
+        ("repo/src/new/config", false),
+        ("repo/src/new/HEAD", true),
+        ("repo/src/new/head", true),
+        ("repo/src/other/HEAD", false),
+        ("repo/src/other/config", true),
+        ("repo/src/other/main.rs", false),
+    ] {
+        let args = json!({ "path": machine.path(path), "text": "x" });
+        let attempt = machine.attempt(FileTool::Write.name(), machine.rights(), &args);
+        let answer =
+            Files::default().hiding(machine.hidden()).tool(FileTool::Write).call(attempt).await.unwrap();
+        assert_eq!(answer.is_error, is_refused, "{path}: {}", answer.text);
+        assert_eq!(
+            is_refused,
+            answer.text.contains("git takes its folder for a repository"),
+            "{}",
+            answer.text
+        );
+    }
+    if has_namespaces().await {
+        let commands = commands(&machine, BoxTierChoice::Namespaces);
+        let line = format!(
+            "cd {}; (echo x > config) 2> /dev/null && echo passed; mkdir hooks 2> /dev/null && echo passed; cd ..; mv bare b 2> /dev/null && echo passed; exit 0",
+            bare.display()
+        );
+        let answer = run(&machine, &commands, machine.rights(), &line).await;
+        assert_eq!(answer.text, "exit code 0\nit printed nothing");
+    }
+    assert_eq!(fs::read_to_string(bare.join("config")).unwrap(), "as it was");
+}
+
+/// G25: what the configuration of a repository and that of the user lead to in a writable folder is only read there: hooks
+/// behind links, other configurations, programs. What is not there yet cannot be made.
+#[tokio::test]
+async fn g25_what_git_is_led_to_is_only_read() {
+    let machine = Machine::new();
+    let (repo, user) = (machine.path("work"), machine.path("user"));
+    for folder in [".git/hooks", "tools/hooks", "of-user", "sub/.git", "sub/deep"] {
+        fs::create_dir_all(repo.join(folder)).unwrap();
+    }
+    fs::create_dir_all(user.join("git")).unwrap();
+    for (path, text) in [
+        (
+            repo.join(".git/config"),
+            "[core] hooksPath=tools/hooks\n[include]\n\tpath = ../more.config\n[filter \"x\"] clean = sh -c 'tools/clean.sh %f'",
+        ),
+        (repo.join("more.config"), "[diff \"x\"]\n\ttextconv = \"tools/textconv.sh\" --all\n"),
+        (repo.join("sub/.git/config"), "[alias]\n\tx = !./deep/alias.sh"),
+        (user.join("git/config"), "[include] path = more"),
+        (user.join("git/more"), "[core]\nhooksPath = of-user/missing\nfsmonitor = tools/monitor.sh"),
+    ] {
+        fs::write(path, text).unwrap();
+    }
+    for name in ["clean.sh", "textconv.sh", "monitor.sh", "linked.sh", "free.sh"] {
+        fs::write(repo.join("tools").join(name), "as it was").unwrap();
+    }
+    fs::write(repo.join("sub/deep/alias.sh"), "as it was").unwrap();
+    symlink("../../tools/linked.sh", repo.join(".git/hooks/pre-commit")).unwrap();
+    let git =
+        UserGit { home: Some(user.clone()), files: vec![user.join(".gitconfig"), user.join("git/config")] };
+    let hidden = machine.hidden().with_git(git);
+    let rights = Rights::none().with_folder(&repo, FolderAccess::Write);
+    let kept = [
+        "more.config",
+        "tools/hooks/pre-push",
+        "tools/clean.sh",
+        "tools/textconv.sh",
+        "tools/monitor.sh",
+        "tools/linked.sh",
+        "of-user/missing/pre-push",
+        "sub/deep/alias.sh",
+    ];
+    for (path, is_kept) in kept.map(|path| (path, true)).into_iter().chain([("tools/free.sh", false)]) {
+        let args = json!({ "path": repo.join(path), "text": "as it was" });
+        let attempt = machine.attempt(FileTool::Write.name(), rights.clone(), &args);
+        let answer =
+            Files::default().hiding(hidden.clone()).tool(FileTool::Write).call(attempt).await.unwrap();
+        assert_eq!(answer.is_error, is_kept, "{path}: {}", answer.text);
+    }
+    if !has_namespaces().await {
+        return;
+    }
+    let commands = Commands::with_tier(ATTEMPTS.into(), BoxTierChoice::Namespaces).hiding(hidden.clone());
+    commands.prepare(BoxPermissions::default(), Vec::new());
+    let tried: String = kept
+        .iter()
+        .map(|path| {
+            format!("( mkdir -p $(dirname {path}); echo x > {path} ) 2> /dev/null && echo passed {path}\n")
+        })
+        .collect();
+    let line = format!(
+        "cd {}\n{tried}mv tools tools2 2> /dev/null && echo passed\necho x > tools/free.sh",
+        repo.display()
+    );
+    let answer = run(&machine, &commands, rights.clone(), &line).await;
+    assert_eq!(answer.text, "exit code 0\nit printed nothing");
+    assert!(!repo.join("of-user/missing").exists());
+    // A folder in place of a configuration would stop git, so its name cannot be kept free.
+    fs::write(repo.join(".git/config"), "[include] path = ../absent").unwrap();
+    let refused = run(&machine, &commands, rights, "true").await;
+    assert_eq!(refused.exit, Some(CommandExit::NotStarted), "{}", refused.text);
+    assert!(refused.text.contains("a configuration of git includes it"), "{}", refused.text);
+}
+
+/// G25: a search that does not see everything says so, ends the call as such, sees the rest of the folder nevertheless, and
+/// lets no command begin until it has seen all of it. What was made meanwhile is found then.
+#[tokio::test]
+async fn g25_an_unfinished_search_lets_nothing_begin() {
+    if !has_namespaces().await {
+        return;
+    }
+    let machine = Machine::new();
+    let commands = commands(&machine, BoxTierChoice::Namespaces);
+    let in_repo = |line: &str| format!("cd {}; {line}", machine.path("repo").display());
+    let deep = in_repo(
+        "mkdir src/.idea; cd src; for n in $(seq 70); do mkdir d; cd d; done; mkdir evil evil/.git; echo x > evil/.git/HEAD; mkdir evil/.git/hooks; echo x > evil/.git/hooks/x",
+    );
+    let answer = run(&machine, &commands, machine.rights(), &deep).await;
+    assert_eq!(answer.exit, Some(CommandExit::PastLimit(CommandLimit::Folders)), "{}", answer.text);
+    assert!(answer.is_error);
+    let first = answer.text.lines().next().unwrap();
+    assert!(first.contains("src/.idea; it left folders that cannot all be searched"), "{first}");
+    let refused = run(&machine, &commands, machine.rights(), "true").await;
+    assert_eq!(refused.exit, Some(CommandExit::NotStarted), "{}", refused.text);
+    assert!(refused.text.contains("a person has to look at it"), "{}", refused.text);
+    // The person makes it less deep, without looking at what is in there.
+    let mut below = machine.path("repo/src");
+    (0..70).for_each(|_| below.push("d"));
+    fs::rename(below.join("evil"), machine.path("repo/evil")).unwrap();
+    fs::remove_dir_all(machine.path("repo/src/d")).unwrap();
+    until_next_moment(&machine);
+    let answer = run(&machine, &commands, machine.rights(), "true").await;
+    assert_eq!(answer.exit, Some(CommandExit::Code(0)), "{}", answer.text);
+    assert!(machine.path("repo/evil/.git/HEAD.disabled").exists());
 }

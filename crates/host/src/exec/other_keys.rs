@@ -63,7 +63,8 @@ pub fn in_environment() -> Vec<String> {
     names
 }
 
-fn is_key(name: &str) -> bool {
+/// Whether a variable of this name has one.
+pub(super) fn is_key(name: &str) -> bool {
     let is_of = |provider: &str| name.strip_prefix(provider).is_some_and(|rest| rest.starts_with('_'));
     let is_named = name.ends_with("_KEY") || name.ends_with("_TOKEN");
     OTHERS.contains(&name) || (is_named && PROVIDERS.into_iter().any(is_of))

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use spinney_drivers::folders::HiddenFolders;
+use spinney_drivers::folders::{HiddenFolders, UserGit};
 
 use crate::shell_word;
 use crate::side_folders;
@@ -69,11 +69,28 @@ pub fn packages() -> Option<PathBuf> {
 }
 
 /// What stays hidden from the agents of a home, whatever is granted around it: the home, what the user decided and
-/// recorded, and the packages that servers are started from.
+/// recorded, and the packages that servers are started from. With where git's own configuration of the user is.
 #[must_use]
 pub fn hidden_folders(home: &Path) -> HiddenFolders {
     let home = side_folders::above(home).to_owned();
-    HiddenFolders::new([Some(home), configuration(), state_path(), packages()].into_iter().flatten())
+    let hidden = [Some(home), configuration(), state_path(), packages()];
+    HiddenFolders::new(hidden.into_iter().flatten()).with_git(git())
+}
+
+/// Where git looks for the configuration of the user and of the machine, by its own rules.
+fn git() -> UserGit {
+    let home = user_home();
+    let below_home = |below: &str| home.as_ref().map(|home| home.join(below));
+    let configurations = absolute(CONFIGURATION_VARIABLE).or_else(|| below_home(".config"));
+    let of_user = match absolute("GIT_CONFIG_GLOBAL") {
+        Some(named) => vec![named],
+        None => [configurations.map(|folder| folder.join("git/config")), below_home(".gitconfig")]
+            .into_iter()
+            .flatten()
+            .collect(),
+    };
+    let of_machine = absolute("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into());
+    UserGit { home, files: [of_machine].into_iter().chain(of_user).collect() }
 }
 
 /// Where we remember what the user made and decided. Fails if the environment names no home folder, or if others can write

@@ -31,6 +31,8 @@ pub enum CommandLimit {
     Disk,
     /// What it left in `outputs/`: files, bytes, depth or names.
     Outputs,
+    /// What may be looked at afterwards of the user's folders that it could write.
+    Folders,
 }
 
 impl CommandExit {
@@ -49,6 +51,7 @@ impl CommandLimit {
             Self::Memory => "memory",
             Self::Disk => "disk",
             Self::Outputs => "outputs",
+            Self::Folders => "folders",
         }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use spinney_drivers::sandbox::{Confinement, PlacedPath, PrivateFile};
 use spinney_kernel::port::FolderAccess;
 
+use crate::exec::other_keys;
 use crate::system::private_files;
 use crate::user::folders::user_home;
 use crate::user::variables::of_environment;
@@ -75,28 +76,59 @@ const RECIPES: [Recipe; 2] = [
 ];
 
 /// Keys in settings that no budget covers.
-const SECRET_SETTINGS: [&str; 5] = [
+const SECRET_SETTINGS: [&str; 7] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "CLAUDE_CODE_OAUTH_TOKEN",
+    "CODEX_API_KEY",
     "OPENAI_API_KEY",
+    "experimental_bearer_token",
     "primaryApiKey",
 ];
 
-/// Adds the configuration of a program, by its name, to its box. The home is the user's, without links.
-pub(super) fn add(program: &str, home: &Path, confinement: &mut Confinement) -> io::Result<()> {
+/// Why the configuration of a program cannot be in its box.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramConfigurationError {
+    /// What it runs could be written.
+    #[error(
+        "the configuration of the program is in the folder that its box may write, {}: name one elsewhere in {variable}",
+        folder.display()
+    )]
+    Writable {
+        /// The folder of the configuration.
+        folder: PathBuf,
+        /// The variable that names it.
+        variable: &'static str,
+    },
+    /// It cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Adds the configuration of a program, by its name, to its box, which may write `project`. The home is the user's. Both
+/// have no links in their paths.
+pub(super) fn add(
+    program: &str,
+    home: &Path,
+    project: &Path,
+    confinement: &mut Confinement,
+) -> Result<(), ProgramConfigurationError> {
     let Some(recipe) = RECIPES.iter().find(|recipe| recipe.program == program) else { return Ok(()) };
     let named = of_environment(recipe.variable).filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let is_named = named.is_some();
     let folder = named.unwrap_or_else(|| home.join(recipe.folder));
     let folder = std::path::absolute(folder)?;
+    if folder.canonicalize().is_ok_and(|found| found.starts_with(project)) || folder.starts_with(project) {
+        return Err(ProgramConfigurationError::Writable { folder, variable: recipe.variable });
+    }
     if !folder.starts_with(home) {
         confinement.private.push(folder.clone());
     }
-    recipe.add_folder(&folder, confinement)?;
+    recipe.add_folder(&folder, project, confinement)?;
     if let Some(name) = recipe.file.filter(|_| !is_named) {
         // The user's home may be written with links in it.
         let path = user_home().unwrap_or_else(|| home.to_owned()).join(name);
+        keep_in(project, &path, confinement);
         add_file(&path, &home.join(name), confinement)?;
     }
     let machine = Path::new(recipe.machine);
@@ -107,7 +139,7 @@ pub(super) fn add(program: &str, home: &Path, confinement: &mut Confinement) -> 
 }
 
 impl Recipe {
-    fn add_folder(&self, folder: &Path, confinement: &mut Confinement) -> io::Result<()> {
+    fn add_folder(&self, folder: &Path, project: &Path, confinement: &mut Confinement) -> io::Result<()> {
         for name in self.history_folders {
             private_files::folders(&folder.join(name))?;
         }
@@ -127,7 +159,10 @@ impl Recipe {
             let placed = |access| PlacedPath { from: path.clone(), at: path.clone(), access };
             if is(self.history_folders) || is(self.history_files) {
                 confinement.placed.push(placed(FolderAccess::Write));
-            } else if found.is_dir() {
+                continue;
+            }
+            keep_in(project, &path, confinement);
+            if found.is_dir() {
                 confinement.placed.push(placed(FolderAccess::Read));
             } else if found.is_file() {
                 add_file(&path, &path, confinement)?;
@@ -135,6 +170,12 @@ impl Recipe {
         }
         Ok(())
     }
+}
+
+/// What a link leads to in the folder that may be written can be changed there.
+fn keep_in(project: &Path, path: &Path, confinement: &mut Confinement) {
+    let leads_to = path.canonicalize().ok().filter(|found| found.starts_with(project) && found != project);
+    confinement.read_only.extend(leads_to);
 }
 
 fn make_if_missing(file: &Path) -> io::Result<()> {
@@ -162,22 +203,53 @@ fn add_file(path: &Path, at: &Path, confinement: &mut Confinement) -> io::Result
     Ok(())
 }
 
-/// Settings without the user's keys. None if they are not JSON or have none.
+/// Settings without the user's keys, wherever in them they are. None if they are neither JSON nor TOML, or have none.
 fn without_keys(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut settings: Value = serde_json::from_slice(bytes).ok()?;
-    let mut is_changed = false;
-    let mut remove = |object: &mut Value| {
-        if let Some(object) = object.as_object_mut() {
-            let before = object.len();
-            object.retain(|name, _| !SECRET_SETTINGS.contains(&name.as_str()));
-            is_changed |= object.len() < before;
-        }
-    };
-    remove(&mut settings);
-    if let Some(environment) = settings.get_mut("env") {
-        remove(environment);
+    if let Ok(mut settings) = serde_json::from_slice::<Value>(bytes) {
+        return remove_json(&mut settings).then(|| settings.to_string().into_bytes());
     }
-    is_changed.then(|| settings.to_string().into_bytes())
+    let mut settings: toml::Table = toml::from_str(str::from_utf8(bytes).ok()?).ok()?;
+    if !remove_toml(&mut settings) {
+        return None;
+    }
+    toml::to_string(&settings).ok().map(String::into_bytes)
+}
+
+/// Whether something was removed.
+fn remove_json(settings: &mut Value) -> bool {
+    match settings {
+        Value::Object(object) => {
+            let before = object.len();
+            object.retain(|name, _| !is_key(name));
+            let is_removed = object.len() < before;
+            object.values_mut().fold(is_removed, |is_removed, value| remove_json(value) | is_removed)
+        }
+        Value::Array(values) => {
+            values.iter_mut().fold(false, |is_removed, value| remove_json(value) | is_removed)
+        }
+        _ => false,
+    }
+}
+
+fn remove_toml(table: &mut toml::Table) -> bool {
+    let before = table.len();
+    table.retain(|name, _| !is_key(name));
+    let is_removed = table.len() < before;
+    table.iter_mut().fold(is_removed, |is_removed, (_, value)| remove_toml_value(value) | is_removed)
+}
+
+fn remove_toml_value(value: &mut toml::Value) -> bool {
+    match value {
+        toml::Value::Table(table) => remove_toml(table),
+        toml::Value::Array(values) => {
+            values.iter_mut().fold(false, |is_removed, value| remove_toml_value(value) | is_removed)
+        }
+        _ => false,
+    }
+}
+
+fn is_key(name: &str) -> bool {
+    SECRET_SETTINGS.contains(&name) || other_keys::is_key(name)
 }
 
 #[cfg(test)]
@@ -190,6 +262,15 @@ mod tests {
             r#"{"primaryApiKey":"sk-1","theme":"dark","env":{"ANTHROPIC_API_KEY":"sk-2","A":"b"}}"#;
         let copied: Value = serde_json::from_slice(&without_keys(settings.as_bytes()).unwrap()).unwrap();
         assert_eq!(copied, serde_json::json!({ "theme": "dark", "env": { "A": "b" } }));
+        let deep = r#"{"projects":{"/p":{"mcpServers":{"s":{"env":{"GROQ_API_KEY":"k","HOST":"h"}}}}},"list":[{"OPENAI_API_KEY":"k"}]}"#;
+        let copied: Value = serde_json::from_slice(&without_keys(deep.as_bytes()).unwrap()).unwrap();
+        let server = serde_json::json!({ "env": { "HOST": "h" } });
+        let projects = serde_json::json!({ "/p": { "mcpServers": { "s": server } } });
+        assert_eq!(copied, serde_json::json!({ "projects": projects, "list": [{}] }));
+        let codex = "model = \"m\"\n[model_providers.x]\nenv_key = \"OPENAI_API_KEY\"\nexperimental_bearer_token = \"k\"\n[mcp_servers.s]\nenv = { OPENAI_API_KEY = \"k\", A = \"b\" }\n";
+        let copied = String::from_utf8(without_keys(codex.as_bytes()).unwrap()).unwrap();
+        let expected = "model = \"m\"\n[model_providers.x]\nenv_key = \"OPENAI_API_KEY\"\n[mcp_servers.s]\nenv = { A = \"b\" }\n";
+        assert_eq!(toml::from_str::<toml::Table>(&copied), toml::from_str::<toml::Table>(expected));
         assert_eq!(without_keys(br#"{"theme":"dark"}"#), None);
         assert_eq!(without_keys(b"theme = 1"), None);
     }

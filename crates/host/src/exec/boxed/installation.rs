@@ -20,7 +20,6 @@ const PACKAGES: &str = "node_modules";
 
 /// Adds the folders of `PATH`, and what the program needs of its own, to a box. `folder` is where it is started. Returns
 /// its file where links lead to it: what it looks for beside itself is there.
-#[expect(clippy::disallowed_methods, reason = "the variable says where a user's own programs are")]
 pub(in crate::exec) fn add(
     program: &OsStr,
     folder: &Path,
@@ -28,8 +27,7 @@ pub(in crate::exec) fn add(
     confinement: &mut Confinement,
 ) -> Option<PathBuf> {
     let mut readable = Readable { folder, home, confinement };
-    let path = env::var_os("PATH").unwrap_or_default();
-    let searched: Vec<PathBuf> = env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
+    let searched = searched();
     searched.iter().for_each(|folder| readable.add(folder));
     let found = found(program, folder, &searched)?;
     // What is in there may have been written by a program in an earlier box: it shows nothing beside itself.
@@ -42,6 +40,13 @@ pub(in crate::exec) fn add(
         readable.add_installation(&interpreter);
     }
     found.canonicalize().ok().filter(|file| !OF_SYSTEM.iter().any(|system| file.starts_with(system)))
+}
+
+/// The folders of `PATH`.
+#[expect(clippy::disallowed_methods, reason = "the variable says where a user's own programs are")]
+pub(in crate::exec) fn searched() -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
 }
 
 struct Readable<'a> {

@@ -7,6 +7,7 @@ mod options;
 mod program_box;
 mod running;
 
+pub use self::configuration::ProgramConfigurationError;
 pub use self::options::{BoxOptions, GivenBox, UnreadablePath};
 pub use self::program_box::{BoxStart, ProgramBox, ProgramBoxError};
 pub(super) use self::running::BoxedProgramEnd;

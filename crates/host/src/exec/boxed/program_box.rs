@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use spinney_drivers::sandbox::{
 use spinney_kernel::definition::Network;
 use spinney_kernel::primitives::HostRule;
 
+use super::configuration::ProgramConfigurationError;
 use super::options::BoxOptions;
 use super::running::{BoxedProgramRun, Connections};
 use super::{configuration, installation};
@@ -61,6 +63,9 @@ pub enum ProgramBoxError {
         /// Why not.
         refusal: BoxRefusal,
     },
+    /// What the program runs could be written in it.
+    #[error(transparent)]
+    Configuration(#[from] ProgramConfigurationError),
     /// The system does not say what is needed.
     #[error("the box cannot be prepared")]
     Io(#[from] io::Error),
@@ -140,7 +145,7 @@ impl ProgramBox {
         launcher.tier(&confinement).map_err(machine)?;
         check_readable(options, &user, &hidden)?;
         let file = installation::add(program, &folder, &user, &mut confinement);
-        configuration::add(&base_name(program), &user, &mut confinement)?;
+        configuration::add(&base_name(program), &user, &folder, &mut confinement)?;
         confinement.read.extend(options.read.iter().cloned());
         let options = options.clone();
         let prepared = Self { launcher, confinement, options, hidden, file, folder, user };
@@ -153,7 +158,8 @@ impl ProgramBox {
         let Self { options, hidden, folder, .. } = self;
         let repository =
             if options.allow_git { RepositoryAccess::Writable } else { RepositoryAccess::ReadOnly };
-        ProgramFolder::look(folder, repository, &options.read, hidden).map_err(ProgramBoxError::Folder)
+        let looked = ProgramFolder::look(folder, repository, &options.read, hidden);
+        Ok(looked.map_err(ProgramBoxError::Folder)?.naming_programs_in(&installation::searched()))
     }
 
     /// Starts the program.
@@ -212,6 +218,9 @@ fn check_readable(options: &BoxOptions, user: &Path, hidden: &HiddenFolders) -> 
         }
         if hidden.contain(path) {
             return refused("what Spinney keeps");
+        }
+        if path.metadata().is_ok_and(|found| found.file_type().is_socket()) {
+            return refused("a socket, and a box cannot limit what is behind it");
         }
         Ok(())
     };
