@@ -30,8 +30,9 @@ const LIBRARIES: [&str; 8] = [
 /// Flags that the programs which we start have as well.
 const FLAGS_OF_OTHERS: [&str; 3] = ["--model", "--resume", "--search"];
 
-/// Files whose words are a protocol between our own processes, and not a text for people.
-const PROTOCOLS: [&str; 1] = ["crates/host/src/inside.rs"];
+/// Files whose words are for programs, and not a text for people: between our own processes, and options of `npx` and
+/// `uvx`.
+const PROTOCOLS: [&str; 2] = ["crates/host/src/inside.rs", "crates/drivers/src/packages/package.rs"];
 
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     let words = CommandWords::read(workspace);

@@ -131,6 +131,8 @@ const TABOOS: [Taboo; 15] = [
             Home::Path("crates/testkit/src/bin/"),
             Home::Path("crates/store/tests/it/process.rs"),
             Home::Path("crates/drivers/attempts/"),
+            // Splits and joins lists of folders that it is given.
+            Home::Path("crates/drivers/src/packages/"),
             Home::Path("crates/drivers/src/sandbox/entry.rs"),
             Home::Path("crates/drivers/tests/it/killed.rs"),
             Home::Path("crates/drivers/tests/it/mcp/"),

@@ -6,7 +6,7 @@ use spinney_kernel::primitives::{AgentId, CheckpointName};
 use spinney_view::agents::AgentPath;
 
 use super::TreeArg;
-use super::values::{agent, agent_id, checkpoint, count};
+use super::values::{agent, agent_id, amount, checkpoint};
 
 /// What to do with checkpoints.
 #[derive(Debug, Subcommand)]
@@ -45,10 +45,10 @@ pub(crate) struct CheckpointBranch {
     #[arg(long, group = "budget", value_name = "USD")]
     pub(crate) budget_usd: Option<Usd>,
     /// Token ceiling of the branch
-    #[arg(long, group = "budget", value_name = "COUNT", value_parser = count)]
+    #[arg(long, group = "budget", value_name = "COUNT", value_parser = amount)]
     pub(crate) budget_tokens: Option<u64>,
     /// Maximum number of model turns of the branch
-    #[arg(long, group = "budget", value_name = "COUNT", value_parser = count)]
+    #[arg(long, group = "budget", value_name = "COUNT", value_parser = amount)]
     pub(crate) budget_steps: Option<u64>,
 }
 

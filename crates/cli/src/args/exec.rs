@@ -16,7 +16,7 @@ use spinney_kernel::budget::Price;
 use spinney_kernel::definition::{TimeSpan, Usd};
 use spinney_kernel::primitives::HostRule;
 
-use super::values::{count, tag};
+use super::values::{amount, tag};
 use super::{NotifyOption, TrustOptions};
 
 #[derive(Debug, Group)]
@@ -28,10 +28,10 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "USD")]
     pub(crate) child_budget_usd: Option<Usd>,
     /// Maximum number of tokens, input and output together
-    #[arg(long, value_name = "COUNT", value_parser = count)]
+    #[arg(long, value_name = "COUNT", value_parser = amount)]
     pub(crate) tokens: Option<u64>,
     /// Maximum number of model calls
-    #[arg(long, value_name = "COUNT", value_parser = count)]
+    #[arg(long, value_name = "COUNT", value_parser = amount)]
     pub(crate) steps: Option<u64>,
     /// Stop the program after this time; waiting at a ceiling does not count
     #[arg(long, value_name = "TIME")]

@@ -9,7 +9,7 @@ use spinney_kernel::definition::{TimeSpan, Usd};
 use spinney_kernel::primitives::{CallId, Category, Running};
 use spinney_view::agents::AgentPath;
 
-use super::values::{agent, count, question};
+use super::values::{agent, amount, question};
 use super::{TreeArg, help};
 
 #[derive(Debug, Group)]
@@ -187,7 +187,7 @@ pub(crate) struct Charge {
     #[arg(long, group = "amount", value_name = "USD")]
     pub(crate) usd: Option<Usd>,
     /// Tokens that were used
-    #[arg(long, group = "amount", value_name = "COUNT", value_parser = count)]
+    #[arg(long, group = "amount", value_name = "COUNT", value_parser = amount)]
     pub(crate) tokens: Option<u64>,
     /// What it was spent on, recorded in the journal
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -277,16 +277,16 @@ pub(crate) struct Budget {
     #[arg(long, group = "add", value_name = "USD", allow_negative_numbers = true)]
     pub(crate) add_usd: Option<Usd>,
     /// Tokens to add
-    #[arg(long, group = "add", value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = amount, allow_negative_numbers = true)]
     pub(crate) add_tokens: Option<u64>,
     /// Model turns to add
-    #[arg(long, group = "add", value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = amount, allow_negative_numbers = true)]
     pub(crate) add_steps: Option<u64>,
     /// Tool calls to add
-    #[arg(long, group = "add", value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = amount, allow_negative_numbers = true)]
     pub(crate) add_tool_calls: Option<u64>,
     /// Retries to add
-    #[arg(long, group = "add", value_name = "COUNT", value_parser = count, allow_negative_numbers = true)]
+    #[arg(long, group = "add", value_name = "COUNT", value_parser = amount, allow_negative_numbers = true)]
     pub(crate) add_retries: Option<u64>,
     /// Time to add to the timeout, such as 90s or 5m
     #[arg(long, group = "add", value_name = "TIME")]

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use spinney_host::exec::run_values;
+use spinney_kernel::budget::AMOUNT_MAX;
 use spinney_kernel::primitives::{AgentId, CheckpointName, Topic};
 use spinney_view::agents::{self, AgentPath};
 
@@ -26,6 +27,14 @@ pub(super) fn question(text: &str) -> Result<u64, String> {
 /// A whole number. The standard library's own error does not say what to write.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "write a whole number, such as 20000".to_owned())
+}
+
+/// What is counted in an account.
+pub(super) fn amount(text: &str) -> Result<u64, String> {
+    match count(text)? {
+        amount if amount > AMOUNT_MAX => Err(format!("write a whole number of at most {AMOUNT_MAX}, such as 20000")),
+        amount => Ok(amount),
+    }
 }
 
 pub(super) fn input(text: &str) -> Result<(String, String), String> {

@@ -381,7 +381,7 @@ impl Look<'_> {
 
     /// Switches a repository off that would run programs.
     fn repository(&mut self, folder: &Dir, path: &Path, names: RepositoryNames) -> io::Result<()> {
-        let is_new = |found: &Metadata| self.is_new(found);
+        let is_new = |found: &Metadata| self.is_recent(found);
         if names.are_of_unfinished_repository() && is_dangerous(folder, &is_new)? {
             switch_off(folder, OsStr::new(HEAD))?;
             self.changed.off.add(path.join(HEAD));
@@ -428,13 +428,13 @@ impl Look<'_> {
 
     fn is_changed(&self, entry: &DirEntry) -> io::Result<bool> {
         match entry.metadata() {
-            Ok(found) => Ok(self.is_new(&found)),
+            Ok(found) => Ok(self.is_recent(&found)),
             Err(error) if is_gone(&error) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    fn is_new(&self, found: &Metadata) -> bool {
+    fn is_recent(&self, found: &Metadata) -> bool {
         FileMoment(found.ctime(), found.ctime_nsec()) >= self.about.since
     }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
 use rustix::fs::{Access, CWD, RenameFlags, access, renameat_with};
@@ -17,6 +17,11 @@ pub(crate) use spinney_store::system::{
 /// Whether this process may make files in a folder.
 pub(crate) fn is_writable_folder(folder: &Path) -> bool {
     access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+/// Whether a path leads to a socket, through links too.
+pub(crate) fn is_socket(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.file_type().is_socket())
 }
 
 /// Renames a file unless the new name is taken.

@@ -13,7 +13,7 @@ use crate::primitives::{
     SourceFiles, StoredFile, Time, TimerId, TokenCount, ToolName, TraceParent, TreeId, ValueName,
 };
 use crate::record::{
-    Adjusted, AgentSnapshot, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout,
+    Adjusted, AgentSnapshot, BreakerState, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout,
     Outcome, Question, Shortened, Span, Spawned, Summary, ValueForm, WaitFor, WaitReason, Work,
 };
 
@@ -789,13 +789,4 @@ pub struct Branched {
 pub struct Alarm {
     pub timer: TimerId,
     pub at: Time,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BreakerState {
-    #[default]
-    Closed,
-    /// It failed too often; calls use fallbacks or are refused.
-    Open,
 }

@@ -2,6 +2,7 @@
 
 mod adjusted;
 mod agent_snapshot;
+mod breaker_state;
 mod clock_kind;
 mod cut;
 mod effect;
@@ -25,11 +26,12 @@ mod wrap_up;
 
 pub use adjusted::Adjusted;
 pub use agent_snapshot::AgentSnapshot;
+pub use breaker_state::BreakerState;
 pub use clock_kind::ClockKind;
 pub use cut::{Cut, ImageCut, LeftOut, Shortened, Span};
 pub use effect::Effect;
 pub(crate) use event::is_zero_ms;
-pub use event::{AccountShortfall, Alarm, Branched, BreakerState, Clamped, Event, Restored, ValueRead};
+pub use event::{AccountShortfall, Alarm, Branched, Clamped, Event, Restored, ValueRead};
 pub use exit::{Exit, ExitKind, Failure};
 pub use failure_code::FailureCode;
 pub use graph::{FrameIx, NodeEnd, NodeStart, Skip, StartOf};

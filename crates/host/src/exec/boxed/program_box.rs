@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +25,7 @@ use super::running::{BoxedProgramRun, Connections};
 use super::{configuration, installation};
 use crate::exec::program::base_name;
 use crate::inside::{OURSELVES, command_mark};
+use crate::system::files;
 use crate::user::folders::{hidden_folders, user_home};
 
 /// With the threads of each, more than any build needs, and fewer than a machine has.
@@ -219,7 +219,7 @@ fn check_readable(options: &BoxOptions, user: &Path, hidden: &HiddenFolders) -> 
         if hidden.contain(path) {
             return refused("what Spinney keeps");
         }
-        if path.metadata().is_ok_and(|found| found.file_type().is_socket()) {
+        if files::is_socket(path) {
             return refused("a socket, and a box cannot limit what is behind it");
         }
         Ok(())
