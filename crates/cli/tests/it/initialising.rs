@@ -80,6 +80,7 @@ fn every_template_runs_as_it_is_written() {
     s10-partial            when an agent may run out of turns or budget, and another one should continue from there
     s11-ask-from-below     when an agent deep in a chain may need something that only a person knows
     s12-several-questions  when several agents may need an answer, and none should hold up the others
+    s13-redirect           when you may see, while the work runs, that it should go another way
     s14-answer-timeout     when a person may say no, but silence must not stop the work
     s15-critic-loop        when a draft must get better until somebody else accepts it
     s16-vote               when one agent's judgement is not enough, and several should agree before anything happens

@@ -188,6 +188,29 @@ fn s12_several_agents_wait_for_a_person_at_once() {
     assert_eq!(whole["agents"], json!(5), "nobody was started twice");
 }
 
+/// S13, O18: a person redirects the lead in the middle of its chain. The surveyor that works stops, what the first one
+/// found stays, the third one is never sent, and nothing is done twice.
+#[test]
+fn s13_a_person_redirects_in_the_middle_of_a_chain() {
+    let stage = TestFolder::new();
+    let mut running = stage.play(&["run", &file("s13-redirect"), "--plain"]);
+    running.until("second calls visit");
+    let told = stage.spinney(&["redirect", "Two houses are enough: compare those.", "--now"]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{} {}", ended.out, ended.err);
+    assert!(ended.out.contains("Two compared, as you wish."), "{}", ended.out);
+    let states = stage.spinney(&["tree", "--json"]).json();
+    let states: Vec<_> = states.iter().map(|agent| (agent["agent"].clone(), agent["state"].clone())).collect();
+    let wanted = [("lead", "completed"), ("first", "completed"), ("second", "cancelled")];
+    assert_eq!(states, wanted.map(|(agent, state)| (json!(agent), json!(state))));
+    assert!(stage.said(&["show", "first"]).contains("mill: a heat pump"));
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+    // Without a person the same tree visits all three.
+    let whole = run(&stage, "s13-redirect", 0).result();
+    assert_eq!(whole["output"], json!("All three compared; the last one: barn: none"));
+}
+
 /// S14: a question without an answer ends with its default in time, while others work, and the journal says that it was
 /// the default.
 #[test]

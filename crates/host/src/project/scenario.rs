@@ -31,6 +31,7 @@ scenarios! {
     "s10-partial",
     "s11-ask-from-below",
     "s12-several-questions",
+    "s13-redirect",
     "s14-answer-timeout",
     "s15-critic-loop",
     "s16-vote",
