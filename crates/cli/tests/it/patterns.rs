@@ -201,7 +201,8 @@ fn s13_a_person_redirects_in_the_middle_of_a_chain() {
     assert_eq!(ended.code, Some(0), "{} {}", ended.out, ended.err);
     assert!(ended.out.contains("Two compared, as you wish."), "{}", ended.out);
     let states = stage.spinney(&["tree", "--json"]).json();
-    let states: Vec<_> = states.iter().map(|agent| (agent["agent"].clone(), agent["state"].clone())).collect();
+    let states: Vec<_> =
+        states.iter().map(|agent| (agent["agent"].clone(), agent["state"].clone())).collect();
     let wanted = [("lead", "completed"), ("first", "completed"), ("second", "cancelled")];
     assert_eq!(states, wanted.map(|(agent, state)| (json!(agent), json!(state))));
     assert!(stage.said(&["show", "first"]).contains("mill: a heat pump"));
