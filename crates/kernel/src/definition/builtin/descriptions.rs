@@ -63,6 +63,7 @@ impl Builtin {
     pub(crate) const fn schema_under(self, rules: u32) -> &'static str {
         match self {
             Self::AskHuman if rules < 3 => ASK_RULES_2,
+            Self::AskHuman if rules < 7 => ASK_RULES_6,
             _ => self.schema(),
         }
     }
@@ -80,13 +81,15 @@ const LIST: &str = r#"{"type":"object","properties":{},"additionalProperties":fa
 
 const CANCEL: &str = r#"{"type":"object","properties":{"agent":{"type":"string"},"reason":{"type":"string"}},"required":["agent"],"additionalProperties":false}"#;
 
-const ASK: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"},"on_timeout":{"enum":["fail","default","cancel"],"description":"what happens if nobody answers in time: fail (you are told and decide), default (needs `default`), or cancel (you end there)"}},"required":["question"],"additionalProperties":false}"#;
+const ASK: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"},"on_timeout":{"enum":["fail","default","cancel"],"description":"what happens if nobody answers in time: fail (you are told and decide), default (needs `default`), or cancel (you end there)"},"choices":{"type":"array","items":{"type":"string"},"description":"the answers that count, two or more; the person picks one"},"answer_schema":{"type":"object","description":"a JSON Schema, if the answer has to be JSON; not with choices"}},"required":["question"],"additionalProperties":false}"#;
 
 const READ_CONTEXT: &str = r#"{"type":"object","properties":{"key":{"type":"string"}},"required":["key"],"additionalProperties":false}"#;
 
 const WRITE_CONTEXT: &str = r#"{"type":"object","properties":{"key":{"type":"string","description":"letters, digits and `_.-`, such as plan or report.draft"},"value":{"description":"any JSON value"},"expect_version":{"type":"integer","description":"write only if the value still has this version; 0 if there must be none"}},"required":["key","value"],"additionalProperties":false}"#;
 
 const LIST_CONTEXT: &str = r#"{"type":"object","properties":{"prefix":{"type":"string","description":"only keys that begin so"}},"additionalProperties":false}"#;
+
+const ASK_RULES_6: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"},"on_timeout":{"enum":["fail","default","cancel"],"description":"what happens if nobody answers in time: fail (you are told and decide), default (needs `default`), or cancel (you end there)"}},"required":["question"],"additionalProperties":false}"#;
 
 const ASK_RULES_2: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"}},"required":["question"],"additionalProperties":false}"#;
 

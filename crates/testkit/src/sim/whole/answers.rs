@@ -166,7 +166,8 @@ impl Speaker<'_> {
             (Mode::Wild, 1) => r#","timeout":1"#,
             _ => "",
         };
-        format!(r#"{{"question":"{} at {}?"{terms}}}"#, self.agent, self.turn)
+        let choices = if dice.once_in(3) { r#","choices":["blue","green"]"# } else { "" };
+        format!(r#"{{"question":"{} at {}?"{terms}{choices}}}"#, self.agent, self.turn)
     }
 
     fn message(&self, dice: &mut Dice) -> String {

@@ -6,7 +6,7 @@ use spinney_kernel::record::{
 };
 
 /// What must happen at least once for a run to count.
-pub const TELLING: [&str; 57] = [
+pub const TELLING: [&str; 58] = [
     "another owner claimed the tree",
     "a child was spawned",
     "a detached child was spawned",
@@ -51,6 +51,7 @@ pub const TELLING: [&str; 57] = [
     "active time was up",
     "a default answer counted",
     "a late answer was refused",
+    "an answer that is not a choice was refused",
     "a shared value was read",
     "a shared value was written",
     "a shared value was written over",

@@ -81,7 +81,8 @@ pub(super) fn run(
                 args.complete(policy);
                 timeout_ms = timeout_ms.or(policy.timeout_ms);
             }
-            let question = Question::new(std::mem::take(&mut args.question), args.on_timeout()?);
+            let (text, form) = (std::mem::take(&mut args.question), args.form()?);
+            let question = Question::new(text, args.on_timeout()?).in_form(form);
             Ask { agent, question, timeout_ms }.decide(draft, &by).map(|_| None)
         }
         Builtin::ReadContext => {
