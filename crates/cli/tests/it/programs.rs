@@ -475,3 +475,16 @@ fn g24_a_program_of_a_file_is_asked_for_first() {
     assert!(refused.err.contains("start the program `bash "), "{}", refused.err);
     assert!(refused.err.contains("--allow-box 'program:bash "), "{}", refused.err);
 }
+
+/// A tree whose program would get no answer does not start, and says which key is missing.
+#[test]
+fn a_tree_does_not_start_without_the_keys_of_its_programs() {
+    let stage = TestFolder::new();
+    let tree = stage.tree("spawn_agent", "rules: [ { say: Done. } ]");
+    let text = fs::read_to_string(&tree).unwrap() + "  coder: { program: codex }\nentry: lead\n";
+    fs::write(&tree, text).unwrap();
+    let ended = stage.spinney(&["run", &tree, "--allow-box", "program:codex"]);
+    assert_eq!(ended.code, Some(2), "{}{}", ended.out, ended.err);
+    assert!(ended.err.contains("no key for codex: set OPENAI_API_KEY"), "{}", ended.err);
+    assert!(stage.said(&["ps"]).starts_with("no trees yet"));
+}
