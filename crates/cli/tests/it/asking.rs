@@ -154,7 +154,7 @@ fn o14_choices_are_shown_and_anything_else_is_asked_again() {
     let asked = terminal.until("or its number.");
     assert!(asked.contains("1) Red") && asked.contains("3) none"), "{asked}");
     terminal.send("green\n");
-    terminal.until("takes one of its choices");
+    terminal.until("has choices: choose one of");
     terminal.until("or its number.");
     terminal.send("1\n");
     terminal.until("Answer with JSON that fits:");
@@ -175,7 +175,7 @@ fn o14_choices_are_shown_and_anything_else_is_asked_again() {
     assert_eq!(open[0]["choices"], serde_json::json!(["Red", "blue", "none"]));
     let refused = stage.spinney(&["answer", "green"]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.err.contains("Red, blue, none"), "{}", refused.err);
+    assert!(refused.err.contains("`Red`, `blue`, `none`"), "{}", refused.err);
     assert_eq!(stage.spinney(&["answer", "last", &open[0]["question"].to_string(), "RED"]).code, Some(0));
     assert_eq!(stage.spinney(&["resume", "--json"]).code, Some(5));
     assert!(stage.spinney(&["questions", "--json"]).json()[0]["answer_schema"].is_object());

@@ -378,7 +378,8 @@ sleep {}
     let address = team.upstream.url.strip_suffix("/v1").unwrap();
     let environment =
         [("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", address), ("PATH", path.as_str())];
-    let allowed = ["--allow-box", "program:claude"];
+    let mut allowed: Vec<&str> = team.allowed.iter().map(String::as_str).collect();
+    allowed.extend(["--allow-box", "program:claude"]);
     let mut playing =
         team.stage.play_in(&[&["run", &team.file, "--json"], &allowed[..]].concat(), &environment);
     playing.until("session_named");

@@ -203,7 +203,7 @@ pub enum Refusal {
     UnknownQuestion { question: CallId, open: Vec<CallId> },
     #[error("bad question: {reason}")]
     BadQuestion { reason: String },
-    #[error("question {} takes one of its choices{}", question.0, one_of(choices))]
+    #[error("question {} has choices{}", question.0, one_of(choices))]
     NotAChoice { question: CallId, choices: Vec<String> },
     #[error("question {} takes JSON of another form: {mismatch}", question.0)]
     AnswerMismatch { question: CallId, mismatch: String },

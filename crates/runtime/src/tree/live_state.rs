@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spinney_journal::{Batch, Entry, Head, Journal, JournalFault, mended, pages};
 use spinney_kernel::context::Contexts;
-use spinney_kernel::definition::{Mismatch, MismatchKind, Refusal};
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Actor, Body, Seq, Time, TreeId};
 use spinney_kernel::record::Work;
 use spinney_kernel::rules::report::{Lost, Report, Resumed, Suspended};
@@ -131,13 +131,15 @@ impl LiveState {
         let call = self.world.call(answer.question);
         let Some(Work::Question(question)) = call.map(|call| &call.work) else { return Ok(()) };
         let Some(schema) = question.form.schema() else { return Ok(()) };
+        if output_schema::check(schema.text()).is_err() {
+            return Ok(());
+        }
         match output_schema::fit(schema.text(), &answer.answer.text) {
             Ok(bare) if bare.len() == answer.answer.text.len() => Ok(()),
             Ok(bare) => {
                 answer.answer = Body::text(bare);
                 Ok(())
             }
-            Err(Mismatch { kind: MismatchKind::Schema, .. }) => Ok(()),
             Err(mismatch) => {
                 let mismatch = mismatch.describe();
                 Err(Refusal::AnswerMismatch { question: answer.question, mismatch })
