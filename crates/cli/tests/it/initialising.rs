@@ -73,6 +73,7 @@ fn every_template_runs_as_it_is_written() {
     s02-fan-out            when several tasks do not depend on each other, and an agent decides which ones there are
     s03-fan-in             when a lead has something to do while others work, and gathers their results later
     s04-nesting            when a task is passed down several levels, and its answer back up
+    s05-peers              when several agents should agree among themselves, and none of them is the master
     s06-choose             when the result of one step decides which agent works next
     s07-leave-and-return   when a task takes long and you do not want to watch it all the time
     s08-shared-memory      when several agents work on the same plan and must not overwrite each other

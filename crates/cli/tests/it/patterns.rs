@@ -167,6 +167,34 @@ fn s11_a_person_is_asked_from_deep_in_a_chain() {
     assert_eq!(stage.spinney(&["answer", "last", &number, "Chairs"]).code, Some(2), "it has been answered");
 }
 
+/// S5, O23: three peers without a master write to each other and agree. All are below one root with one trace and one
+/// budget; when every one waits, nobody is left who could write, and they end.
+#[test]
+fn s5_peers_agree_without_a_master() {
+    let stage = TestFolder::new();
+    let ended = run(&stage, "s05-peers", 0);
+    assert_eq!(
+        ended.result()["outputs"],
+        json!({ "ann": "Thursday.", "bob": "Thursday.", "eve": "Thursday." })
+    );
+    let paths = sorted(all(&ended, "agent_spawned", "path"));
+    assert_eq!(paths, ["pipeline", "pipeline/ann", "pipeline/bob", "pipeline/eve"]);
+    assert_eq!(all(&ended, "message_sent", "to").len(), 6);
+    let ends = all(&ended, "call_ended", "outcome");
+    let count = |end: &str| ends.iter().filter(|outcome| outcome["end"] == json!(end)).count();
+    assert_eq!(count("nobody_left"), 3, "each was told once: {ends:?}");
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+    // Killed while they talk, they agree as well, and no message is sent twice.
+    let mut running = stage.play(&["run", &file("s05-peers")]);
+    running.until("bob");
+    running.kill();
+    let resumed = stage.spinney(&["resume", "last", "--json"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert_eq!(resumed.result()["outputs"]["eve"], json!("Thursday."));
+    let events = stage.spinney(&["events", "last", "--json"]).json();
+    assert_eq!(of_type(&events, "message_sent").len(), 6);
+}
+
 /// S12: two agents ask at once, and the third one ends meanwhile. The answers come in the other order; each reaches the one
 /// that asked, and only that one continues.
 #[test]

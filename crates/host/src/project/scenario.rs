@@ -24,6 +24,7 @@ scenarios! {
     "s02-fan-out",
     "s03-fan-in",
     "s04-nesting",
+    "s05-peers",
     "s06-choose",
     "s07-leave-and-return",
     "s08-shared-memory",

@@ -47,6 +47,7 @@ pub(crate) fn passed_tokens(
         Builtin::WriteContext => SharedText::in_args(args).map(|written| written.counted(tokens)),
         Builtin::RunPipeline
         | Builtin::WaitAgent
+        | Builtin::WaitMessage
         | Builtin::ListAgents
         | Builtin::CancelAgent
         | Builtin::AskHuman
@@ -96,6 +97,12 @@ pub(crate) struct WaitArgs {
     pub(crate) need: WaitNeed,
     #[serde(default)]
     pub(crate) sources: bool,
+    pub(crate) timeout: Option<TimeSpan>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WaitMessageArgs {
     pub(crate) timeout: Option<TimeSpan>,
 }
 

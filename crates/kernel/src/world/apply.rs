@@ -648,6 +648,7 @@ impl World {
             | Outcome::Cancelled
             | Outcome::Refused { .. }
             | Outcome::Approved
+            | Outcome::NobodyLeft
             | Outcome::Answered { .. } => {}
         }
         if let (Outcome::Done { body, .. }, true) = (outcome, is_answer) {

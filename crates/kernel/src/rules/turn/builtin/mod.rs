@@ -5,7 +5,7 @@ pub(super) use crate::definition::Builtin;
 
 use crate::context::{
     CancelArgs, FollowupArgs, Frame, ListArgs, ListContextArgs, PipelineArgs, ReadContextArgs, SendArgs,
-    SharedText, SpawnArgs, WaitArgs, WriteContextArgs, read,
+    SharedText, SpawnArgs, WaitArgs, WaitMessageArgs, WriteContextArgs, read,
 };
 use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, TimeSpan};
 use crate::primitives::{Actor, AgentId, Body, Envelope, TokenCount, ToolName, cut, limit};
@@ -84,6 +84,11 @@ pub(super) fn run(
             let (text, form) = (std::mem::take(&mut args.question), args.form()?);
             let question = Question::new(text, args.on_timeout()?).in_form(form);
             Ask { agent, question, timeout_ms }.decide(draft, &by).map(|_| None)
+        }
+        Builtin::WaitMessage => {
+            let WaitMessageArgs { timeout } = read(builtin, args)?;
+            let timeout_ms = timeout.map(TimeSpan::ms);
+            Wait { agent, wait: WaitFor::Message, timeout_ms }.decide(draft, &by).map(|_| None)
         }
         Builtin::ReadContext => {
             let ReadContextArgs { key } = read(builtin, args)?;
