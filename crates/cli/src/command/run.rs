@@ -61,12 +61,12 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     let now = Time(SystemClock::new().now_ms());
     let mut prepared = PreparedTree::read(path, &request, &OwnDrivers::default(), now)?;
     check_installed(&prepared.definition, &args.file)?;
-    prepared.check_program_keys()?;
     agree_to_egress(&prepared.source.text, &prepared.egress, &prepared.allowed)?;
     agree_to_boxes(&prepared.source.text, &prepared.box_needs, &prepared.allowed_boxes)?;
     if let Some(question) = foreign_home::for_new_tree(path, &prepared.does()).await? {
         trust_home(question, args.trusted.trust())?;
     }
+    prepared.check_program_keys()?;
     prepared.permit_boxes();
     ask_about_changes(&prepared.source.boxed.servers);
     let id = Rng::fresh().tree_id(now.0);
