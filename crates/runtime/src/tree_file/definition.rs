@@ -324,7 +324,7 @@ impl Reader<'_> {
         for (index, role) in subagents.into_iter().flatten().enumerate() {
             self.noted(self.is_agent(&item("subagents", index), role));
         }
-        let limits = &keys.limits;
+        let limits = &keys.limits.0;
         let turns_cap = u64::from(limit::TURNS_CAP);
         let depth_cap = u64::from(limit::DEPTH_CAP);
         let turns = bounded("max_steps", limits.max_steps, 1..=turns_cap);

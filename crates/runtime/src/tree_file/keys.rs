@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::{Number, Value};
+use serde_json::{Number, Value, json};
 use spinney_kernel::definition::{
     Approval, BudgetKeys, ByteSize, CacheTime, Compact, Count, OnLow, Percent, Preset, PriceKeys, Repeats,
     ServerScope, Share, SpanOrOff, Tags, TimeSpan, Timeout, Unpriced, Usd, WrapUp,
@@ -278,7 +278,7 @@ pub(super) struct AgentKeys {
     #[serde(default)]
     pub(super) approvals: ByName<ToolName, Approval>,
     #[serde(default)]
-    pub(super) limits: AgentLimitKeys,
+    pub(super) limits: WrittenLimits,
     #[serde(default)]
     pub(super) budget: AgentBudgetKeys,
     #[serde(default)]
@@ -366,6 +366,47 @@ pub(super) struct WindowKeys {
 pub(super) enum Switch {
     On,
     Off,
+}
+
+/// The limits of an agent: its keys, or the name of a preset.
+#[derive(Default)]
+pub(super) struct WrittenLimits(pub(super) AgentLimitKeys);
+
+impl WrittenLimits {
+    pub(super) const SEED_001: &str = "seed-001";
+}
+
+impl<'de> Deserialize<'de> for WrittenLimits {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LimitsVisitor)
+    }
+}
+
+struct LimitsVisitor;
+
+impl<'de> Visitor<'de> for LimitsVisitor {
+    type Value = WrittenLimits;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the limits of an agent, or `{}`", WrittenLimits::SEED_001)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<WrittenLimits, E> {
+        if text != WrittenLimits::SEED_001 {
+            return Err(E::invalid_value(Unexpected::Str(text), &self));
+        }
+        let keys = json!({
+            "max_steps": 20,
+            "max_tokens_per_step": 2_000,
+            "max_output_files": 10,
+            "max_output_size_bytes": 1_000_000,
+        });
+        AgentLimitKeys::deserialize(keys).map(WrittenLimits).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<WrittenLimits, A::Error> {
+        AgentLimitKeys::deserialize(MapAccessDeserializer::new(map)).map(WrittenLimits)
+    }
 }
 
 #[derive(Default, Deserialize)]

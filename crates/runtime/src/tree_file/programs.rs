@@ -69,7 +69,7 @@ impl Reader<'_> {
         let spec = ProgramSpec {
             prompt: working_copies::program_prompt(keys),
             halt_wait_ms: keys.budget.halt_wait.map(TimeSpan::ms),
-            outputs: self.outputs(&agent, &keys.limits),
+            outputs: self.outputs(&agent, &keys.limits.0),
             sandbox: self.sandbox(keys.sandbox.as_ref()),
             ..ProgramSpec::new(command)
         };
@@ -109,7 +109,7 @@ impl Reader<'_> {
 
     /// Refuses keys of agents that take turns.
     fn without_turns(&self, name: &RoleName, keys: &AgentKeys) {
-        let (limits, budget) = (&keys.limits, &keys.budget);
+        let (limits, budget) = (&keys.limits.0, &keys.budget);
         let written: [(&[&str], bool); 20] = [
             (&["model"], keys.model.is_some()),
             (&["tools"], !keys.tools.is_empty()),

@@ -746,3 +746,19 @@ fn a_model_says_how_many_deaths_of_the_process_one_call_survives() {
     let refused = tree("1001").unwrap_err().to_string();
     assert!(refused.contains("1001"), "{refused}");
 }
+
+/// The limits that seed 001 describes have a name, which stands for exactly these keys.
+#[test]
+fn the_limits_of_seed_001_have_a_name() {
+    let roles = |limits: &str| {
+        let text = format!(
+            "name: t\ngoal: Go.\nmodels: {{ m: {{ provider: scripted, script: s.yaml }} }}\nagents: {{ lead: {{ model: m, limits: {limits} }} }}\n"
+        );
+        TreeFile::parse("tree.yaml", &text).map(|file| file.definition.roles)
+    };
+    let keys =
+        "{ max_steps: 20, max_tokens_per_step: 2000, max_output_files: 10, max_output_size_bytes: 1000000 }";
+    assert_eq!(roles("seed-001").unwrap(), roles(keys).unwrap());
+    assert_ne!(roles("seed-001").unwrap(), roles("{}").unwrap());
+    assert!(roles("seed-002").unwrap_err().to_string().contains("the limits of an agent, or `seed-001`"));
+}

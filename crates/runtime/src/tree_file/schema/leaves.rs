@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use spinney_kernel::definition::KnownProgram;
 
+use super::super::keys::WrittenLimits;
 use super::pipeline::PIPELINE;
 
 /// The part of the schema, and an example, of a type. An optional value is written like one that is not.
@@ -33,6 +34,10 @@ pub(super) fn leaf(type_name: &str) -> Option<(Value, Value)> {
         (true, "WrittenBox") => {
             (json!({ "anyOf": [{ "const": "none" }, { "$ref": "#/$defs/BoxKeys" }] }), json!("none"))
         }
+        (true, "WrittenLimits") => (
+            json!({ "anyOf": [{ "const": WrittenLimits::SEED_001 }, { "$ref": "#/$defs/AgentLimitKeys" }] }),
+            json!({}),
+        ),
         (true, "WrittenProgram") => (program(), json!("claude")),
         (true, "WrittenPrice") => {
             (json!({ "anyOf": [{ "type": "string" }, { "$ref": "#/$defs/PriceKeys" }] }), json!("openai/a"))

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use spinney_kernel::definition::PriceKeys;
 
-use super::keys::{BoxKeys, TreeKeys};
+use super::keys::{AgentLimitKeys, BoxKeys, TreeKeys};
 use descriptions::description;
 use trace::{Fields, Shape, Traced, Untraced, Word, trace};
 
@@ -29,6 +29,8 @@ fn made() -> Result<Value, Untraced> {
     let (_, boxes) = trace::<BoxKeys>()?;
     traced.structs.extend(boxes.structs);
     traced.enums.extend(boxes.enums);
+    let (_, limits) = trace::<AgentLimitKeys>()?;
+    traced.structs.extend(limits.structs);
     let tree = traced.structs.remove("TreeKeys").unwrap_or_default();
     let mut schema = Map::new();
     schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
