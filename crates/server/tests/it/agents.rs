@@ -181,7 +181,10 @@ async fn an_agent_is_told_what_is_left_of_its_own_ceiling() {
         GatewaySettings { tells_remaining: true, child_cost_nanos: Some(100 * TOKEN), ..settings(&provider) };
     let run = TestRun::start_with(settings, &budget(10_000)).await;
     for _ in 0..2 {
+        let seen = run.snapshot().await.seq;
         assert_eq!(claude(&run, Some("a"), None, 45).await, StatusCode::OK);
+        // It is booked when the response has ended here, which may be after it has ended there.
+        run.saw_after(seen, |event| matches!(event, Event::CallEnded { .. })).await;
     }
     assert_eq!(claude(&run, Some("a"), None, 1).await, StatusCode::OK);
     let got = provider.got.lock().unwrap().clone();
