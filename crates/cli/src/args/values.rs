@@ -32,7 +32,9 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
 /// What is counted in an account.
 pub(super) fn amount(text: &str) -> Result<u64, String> {
     match count(text)? {
-        amount if amount > AMOUNT_MAX => Err(format!("write a whole number of at most {AMOUNT_MAX}, such as 20000")),
+        amount if amount > AMOUNT_MAX => {
+            Err(format!("write a whole number of at most {AMOUNT_MAX}, such as 20000"))
+        }
         amount => Ok(amount),
     }
 }

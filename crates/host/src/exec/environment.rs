@@ -27,10 +27,16 @@ pub struct UserEnvironment {
     pub open_ai_base_url: Option<String>,
     /// The key for them.
     pub open_ai_key: Option<String>,
+    /// Where calls to Gemini go, if not to Google's own server.
+    pub gemini_base_url: Option<String>,
+    /// The key for them.
+    pub gemini_key: Option<String>,
     /// Where Claude Code has a login by subscription, if it has one. What is in there is not read.
     pub claude_login: Option<String>,
     /// Where Codex has a stored login.
     pub codex_login: Option<String>,
+    /// Where Gemini CLI has a stored login, and what it would call without a key.
+    pub gemini_login: Option<String>,
     /// Whose format Copilot speaks, if the user says it.
     copilot_type: Option<String>,
     no_proxy: Option<String>,
@@ -66,7 +72,7 @@ const CLAUDE_TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
 /// Variables that would show the program a key of the user, or lead it past the gateway. Copilot has several more; those that
 /// name no address and no key stay.
-const REMOVED: [&str; 18] = [
+const REMOVED: [&str; 28] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
@@ -82,6 +88,16 @@ const REMOVED: [&str; 18] = [
     "COPILOT_PROVIDER_BEARER_TOKEN",
     "COPILOT_PROVIDER_HEADERS",
     COPILOT_TYPE,
+    "CODE_ASSIST_ENDPOINT",
+    "GEMINI_API_KEY",
+    "GEMINI_API_KEY_AUTH_MECHANISM",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+    "GOOGLE_GENAI_API_VERSION",
+    "GOOGLE_GENAI_USE_ENTERPRISE",
+    "GOOGLE_GENAI_USE_GCA",
+    "GOOGLE_GENAI_USE_VERTEXAI",
+    "GOOGLE_VERTEX_BASE_URL",
     "OPENAI_API_BASE",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
@@ -131,7 +147,12 @@ impl UserEnvironment {
             AnthropicKey::AuthToken(text) => ("ANTHROPIC_AUTH_TOKEN", text),
         });
         let open_ai = self.open_ai_key.as_ref().map(|key| ("OPENAI_API_KEY", key));
-        let keys = anthropic.into_iter().chain(open_ai).map(|(name, key)| (name.to_owned(), key.clone()));
+        let gemini = self.gemini_key.as_ref().map(|key| ("GEMINI_API_KEY", key));
+        let keys = anthropic
+            .into_iter()
+            .chain(open_ai)
+            .chain(gemini)
+            .map(|(name, key)| (name.to_owned(), key.clone()));
         keys.chain(self.secrets.iter().cloned())
     }
 
@@ -152,11 +173,14 @@ impl UserEnvironment {
             }),
             open_ai_base_url: value(&["OPENAI_BASE_URL"]),
             open_ai_key: value(&["OPENAI_API_KEY", "CODEX_API_KEY"]),
+            gemini_base_url: value(&["GOOGLE_GEMINI_BASE_URL"]),
+            gemini_key: value(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]),
             claude_login: of_environment(CLAUDE_TOKEN)
                 .filter(|token| !token.is_empty())
                 .map(|_| CLAUDE_TOKEN.to_owned())
                 .or_else(|| stored("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")),
             codex_login: stored("CODEX_HOME", ".codex", "auth.json"),
+            gemini_login: stored("GEMINI_CLI_HOME", ".gemini", "oauth_creds.json"),
             copilot_type: of_environment(COPILOT_TYPE),
             // The program gets it, so it is the environment's and no file's.
             no_proxy: ["NO_PROXY", "no_proxy"]
@@ -208,10 +232,11 @@ impl AskedProgram {
     }
 
     /// Whose models it calls.
-    pub const fn providers(&self) -> CalledProviders {
+    pub fn providers(&self) -> CalledProviders {
         match self.args {
             AskedArguments::ClaudeCode(_) => CalledProviders::Anthropic,
             AskedArguments::Codex(_) => CalledProviders::OpenAi,
+            AskedArguments::Other(_) if base_name(&self.program) == "gemini" => CalledProviders::Gemini,
             AskedArguments::Other(_) => CalledProviders::Any,
         }
     }
@@ -241,7 +266,9 @@ impl AskedProgram {
             }
             AskedArguments::Codex(args) => (args.leading_to(&open_ai, search, sandbox), None),
             AskedArguments::Other(args) => {
-                let place = GatewayPlace { anthropic: &anthropic, open_ai: &open_ai, key };
+                // Gemini's base URL has no version either.
+                let place =
+                    GatewayPlace { anthropic: &anthropic, open_ai: &open_ai, gemini: &anthropic, key };
                 (place.fill(args), None)
             }
         };
@@ -269,6 +296,9 @@ pub(super) fn gateway_variables(
     let set = [
         ("ANTHROPIC_BASE_URL", anthropic.as_str()),
         (anthropic_key, key),
+        ("GEMINI_API_KEY", key),
+        ("GOOGLE_API_KEY", key),
+        ("GOOGLE_GEMINI_BASE_URL", anthropic.as_str()),
         ("OPENAI_BASE_URL", open_ai.as_str()),
         // Its older name.
         ("OPENAI_API_BASE", open_ai.as_str()),

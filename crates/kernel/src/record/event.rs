@@ -13,8 +13,9 @@ use crate::primitives::{
     SourceFiles, StoredFile, Time, TimerId, TokenCount, ToolName, TraceParent, TreeId, ValueName,
 };
 use crate::record::{
-    Adjusted, AgentSnapshot, BreakerState, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd, NodeStart, OnTimeout,
-    Outcome, Question, Shortened, Span, Spawned, Summary, ValueForm, WaitFor, WaitReason, Work,
+    Adjusted, AgentSnapshot, BreakerState, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd,
+    NodeStart, OnTimeout, Outcome, Question, Shortened, Span, Spawned, Summary, ValueForm, WaitFor,
+    WaitReason, Work,
 };
 
 /// One fact about a tree.

@@ -18,12 +18,12 @@ async fn g12_nobody_without_the_runs_key_is_served() {
     let run = TestRun::start(&provider, 1_000).await;
     assert!(run.gateway.address().ip().is_loopback());
     for format in Format::ALL {
-        let url = run.url(format.path());
-        let body = format.request(10, "x", false).to_string();
+        let (path, body) = format.sent(&format.request(10, "x", false));
+        let url = run.url(&path);
         for key in [None, Some("wrong"), Some(USER_KEY)] {
             let mut post = run.client.post(&url).body(body.clone());
             if let Some(key) = key {
-                post = post.header("x-api-key", key).bearer_auth(key);
+                post = post.header("x-api-key", key).header("x-goog-api-key", key).bearer_auth(key);
             }
             let response = post.send().await.unwrap();
             assert_eq!(response.status(), StatusCode::UNAUTHORIZED);

@@ -35,14 +35,16 @@ async fn counting(count: impl Fn(&Got) -> (u16, String) + Send + Sync + 'static)
 }
 
 fn is_count(got: &Got) -> bool {
-    got.path().contains("count_tokens") || got.path().contains("input_tokens")
+    ["count_tokens", "input_tokens", ":countTokens"].iter().any(|counter| got.path().contains(counter))
 }
 
 /// Input costs as much as output, and the test server takes the provider's place.
 fn at_the_provider(provider: &Provider) -> GatewaySettings {
     let mut settings = settings(provider);
-    (settings.anthropic.kind, settings.open_ai.kind) =
-        (Some(CallUpstream::Provider), Some(CallUpstream::Provider));
+    let servers = &mut settings.servers;
+    for server in [&mut servers.anthropic, &mut servers.open_ai, &mut servers.gemini] {
+        server.kind = Some(CallUpstream::Provider);
+    }
     settings.models.prices =
         [("m".parse().unwrap(), Price::flat(TOKEN * 1_000_000, TOKEN * 1_000_000))].into();
     settings.on_limit = OnLimit::Stop;
