@@ -188,6 +188,7 @@ fn opencode_config(anthropic: &str, open_ai: &str, key: &str) -> String {
     let provider = |url: &str| json!({ "options": { "baseURL": url, "apiKey": key } });
     let providers = json!({
         "anthropic": provider(&format!("{anthropic}/v1")),
+        "google": provider(&format!("{anthropic}/v1beta")),
         "openai": provider(open_ai),
     });
     json!({ "provider": providers, "autoupdate": false, "share": "disabled" }).to_string()

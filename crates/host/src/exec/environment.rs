@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::claude::{ClaudeArguments, SWITCHES};
 use super::codex::{CodexArguments, WebSearch};
+use super::gemini::{self, GeminiSettings};
 use super::keys::CalledProviders;
 use super::placeholders::GatewayPlace;
 use super::program::{ProgramStart, base_name};
@@ -201,6 +202,7 @@ pub struct AskedProgram {
 enum AskedArguments {
     ClaudeCode(ClaudeArguments),
     Codex(CodexArguments),
+    Gemini(GeminiSettings, Vec<OsString>),
     Other(Vec<OsString>),
 }
 
@@ -210,6 +212,7 @@ impl AskedProgram {
         let args = match base_name(program).as_str() {
             "claude" => AskedArguments::ClaudeCode(ClaudeArguments::read(args)?),
             "codex" => AskedArguments::Codex(CodexArguments::read(args)?),
+            "gemini" => AskedArguments::Gemini(GeminiSettings::read()?, args.to_vec()),
             _ => AskedArguments::Other(args.to_vec()),
         };
         Ok(Self { program: program.to_owned(), args })
@@ -227,16 +230,16 @@ impl AskedProgram {
     pub fn check_boxed(&self) -> Result<(), BadArguments> {
         match &self.args {
             AskedArguments::Codex(args) => args.check_sandbox(),
-            AskedArguments::ClaudeCode(_) | AskedArguments::Other(_) => Ok(()),
+            AskedArguments::ClaudeCode(_) | AskedArguments::Gemini(..) | AskedArguments::Other(_) => Ok(()),
         }
     }
 
     /// Whose models it calls.
-    pub fn providers(&self) -> CalledProviders {
+    pub const fn providers(&self) -> CalledProviders {
         match self.args {
             AskedArguments::ClaudeCode(_) => CalledProviders::Anthropic,
             AskedArguments::Codex(_) => CalledProviders::OpenAi,
-            AskedArguments::Other(_) if base_name(&self.program) == "gemini" => CalledProviders::Gemini,
+            AskedArguments::Gemini(..) => CalledProviders::Gemini,
             AskedArguments::Other(_) => CalledProviders::Any,
         }
     }
@@ -258,13 +261,20 @@ impl AskedProgram {
         let set = gateway_variables(at, key, user, is_claude).into_iter();
         // One of a file of variables is not in our own environment.
         let secrets = user.secrets.iter().map(|(name, value)| (name.clone(), OsString::from(value)));
-        let set: Vec<(String, OsString)> = set.chain(secrets).collect();
+        let mut set: Vec<(String, OsString)> = set.chain(secrets).collect();
         let (args, settings) = match self.args {
             AskedArguments::ClaudeCode(args) => {
                 let (args, settings) = args.leading_to(&anthropic, key, home, sandbox)?;
                 (args, Some(settings))
             }
             AskedArguments::Codex(args) => (args.leading_to(&open_ai, search, sandbox), None),
+            AskedArguments::Gemini(settings, args) => {
+                let file = settings.leading_to_key(home)?;
+                set.push((gemini::SYSTEM_SETTINGS.to_owned(), file.path().as_os_str().to_owned()));
+                // It says so each time if there are two.
+                set.retain(|(name, _)| name != "GOOGLE_API_KEY");
+                (args, Some(file))
+            }
             AskedArguments::Other(args) => {
                 // Gemini's base URL has no version either.
                 let place =
