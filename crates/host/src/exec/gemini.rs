@@ -50,3 +50,28 @@ impl GeminiSettings {
         SettingsFile::write(folder, "gemini-settings.json", &Value::Object(self.0).to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_chosen_and_the_other_settings_of_the_system_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let written = |system: Value| {
+            let Value::Object(system) = system else { unreachable!("settings are an object") };
+            let file = GeminiSettings(system).leading_to_key(folder.path()).unwrap();
+            serde_json::from_str::<Value>(&std::fs::read_to_string(file.path()).unwrap()).unwrap()
+        };
+        let chosen = json!({ "selectedType": "gemini-api-key" });
+        for nothing in [json!({}), json!({ "security": null }), json!({ "security": { "auth": [] } })] {
+            assert_eq!(written(nothing), json!({ "security": { "auth": chosen } }));
+        }
+        let system = json!({ "tools": { "exclude": ["web_fetch"] },
+            "security": { "folderTrust": {}, "auth": { "selectedType": "oauth-personal", "useExternal": true } } });
+        let expected = json!({ "tools": { "exclude": ["web_fetch"] },
+            "security": { "folderTrust": {}, "auth": { "selectedType": "gemini-api-key", "useExternal": true } } });
+        assert_eq!(written(system), expected);
+        assert!(!folder.path().join("gemini-settings.json").exists(), "it is gone with its run");
+    }
+}

@@ -101,6 +101,25 @@ async fn g21_input_is_held_by_the_providers_own_count_where_its_bytes_do_not_fit
     }
 }
 
+/// G21 (input): Gemini's counter gets the model beside the fields of the input, and no word of how the answer is wanted.
+#[tokio::test(flavor = "multi_thread")]
+async fn g21_an_input_of_gemini_is_held_by_the_providers_own_count() {
+    let provider = counting(|_| (200, json!({ "totalTokens": 5_000 }).to_string())).await;
+    let run = TestRun::start_with(at_the_provider(&provider), &shrinking(20_000)).await;
+    let mut body = Format::Gemini.request(900, &text(40_000), true);
+    body["safetySettings"] = json!([{ "category": 7, "threshold": 4 }]);
+    let first = run.post(Format::Gemini, &body).send().await.unwrap();
+    assert_eq!(first.status(), StatusCode::OK, "{}", first.text().await.unwrap());
+    assert_eq!(held_input(&run).await, [5_512]);
+    let asked = counts(&provider);
+    let [asked] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!(asked.path(), "/v1beta/models/m:countTokens");
+    let expected = json!({ "generateContentRequest": {
+        "model": "models/m", "contents": body["contents"], "generationConfig": body["generationConfig"],
+    } });
+    assert_eq!(asked.json(), expected);
+}
+
 /// A call whose bytes fit makes no counter call.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_whose_bytes_fit_is_not_counted() {

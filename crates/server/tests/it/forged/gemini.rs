@@ -15,6 +15,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows.extend(paths());
     rows.extend(inputs());
     rows.extend(answers());
+    rows.extend(counts());
     rows.extend(lengths());
     rows
 }
@@ -485,6 +486,34 @@ fn answers() -> Vec<Row> {
         row("an answer of Gemini in a list")
             .sent(json!({}), bill())
             .answers(|b| Reply::json(&json!([whole(Format::Gemini, &count(b.output))]))),
+    ]
+}
+
+/// The provider's own counter, where the bytes of an input are too many for the ceiling and its tokens are not.
+fn counts() -> Vec<Row> {
+    let letters = || user(json!([{ "text": "abcd".repeat(25_000) }]));
+    let counted = |tokens: u64| Reply::json(&json!({ "totalTokens": tokens }));
+    let small = |name: &'static str| row(name).ceiling(50_000_000);
+    let pdf = user(json!([{ "inlineData": { "mimeType": "application/pdf", "data": "AAAA" } }]));
+    vec![
+        small("a count of Gemini that is right").counter(counted(25_000)).sent(letters(), input(25_000)),
+        small("a count of Gemini that is a little too small")
+            .counter(counted(24_600))
+            .sent(letters(), input(25_000)),
+        small("a count of Gemini that is zero").counter(counted(0)).refused(letters()),
+        small("a count of Gemini in a text")
+            .counter(Reply::json(&json!({ "totalTokens": "25000" })))
+            .refused(letters()),
+        small("a counter of Gemini that is not there").counter(Reply::status(404, "{}")).refused(letters()),
+        small("a count of Gemini that is far too small")
+            .lying_counter(counted(10))
+            .sent(letters(), input(25_000))
+            .refused(user(json!([{ "text": "efgh".repeat(25_000) }]))),
+        small("a count of Gemini, elsewhere").elsewhere().counter(counted(10)).refused(letters()),
+        row("a count of a document of Gemini")
+            .model("gemini-3.1-pro-preview")
+            .counter(counted(20_000))
+            .sent(pdf, input(20_000)),
     ]
 }
 
