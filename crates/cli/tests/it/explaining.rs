@@ -93,6 +93,9 @@ fn every_option_of_a_tree_has_its_value_and_its_source() {
     TEST_OWN_KEY  set  [folder]/keys.env
     ANTHROPIC_BASE_URL  –  default
     OPENAI_BASE_URL  own.example:8443  [folder]/keys.env
+    GEMINI_API_KEY  –  default
+    GOOGLE_API_KEY  –  default
+    GOOGLE_GEMINI_BASE_URL  –  default
     allow_outside  –  default
     allow_hosts  127.0.0.1:1  config.toml
     notify  true  config.toml

@@ -1,15 +1,14 @@
 //! The settings of Claude Code win over its environment. So those that lead to the gateway are put over the user's own.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io, path};
 
 use serde_json::{Map, Value, json};
 
-use super::settings_file::SettingsFile;
 use super::{BadArguments, OwnSandbox};
 use crate::system::files;
-use crate::system::private_files::Links;
+use crate::system::private_files::{self, Links};
 use crate::text_file;
 
 /// What else could lead past the gateway: providers and sockets that Claude Code would call instead of an address.
@@ -32,6 +31,24 @@ const SETTINGS_BYTES_MAX: u64 = 4 << 20;
 pub struct ClaudeArguments {
     args: Vec<OsString>,
     settings: Map<String, Value>,
+}
+
+/// A private file with the settings of a run. Gone with it, because the run's key is among them.
+pub struct SettingsFile(PathBuf);
+
+impl SettingsFile {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for SettingsFile {
+    fn drop(&mut self) {
+        // What is left of it after a crash is the key of a gateway that is gone.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 impl ClaudeArguments {
@@ -79,10 +96,15 @@ impl ClaudeArguments {
                 None => *settings = json!({ "enabled": false }),
             }
         }
-        let text = Value::Object(self.settings).to_string();
-        let file = SettingsFile::write(folder, "claude-settings.json", &text)?;
-        let args = ["--settings".into(), file.path().as_os_str().to_owned()];
-        Ok((args.into_iter().chain(self.args).collect(), file))
+        let path = path::absolute(folder.join("claude-settings.json"))?;
+        // That of a run that crashed.
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        private_files::write(&path, Value::Object(self.settings).to_string().as_bytes())?;
+        let args = ["--settings".into(), path.clone().into_os_string()];
+        Ok((args.into_iter().chain(self.args).collect(), SettingsFile(path)))
     }
 }
 

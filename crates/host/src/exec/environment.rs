@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::claude::{ClaudeArguments, SWITCHES};
 use super::codex::{CodexArguments, WebSearch};
-use super::gemini::{self, GeminiSettings};
+use super::gemini;
 use super::keys::CalledProviders;
 use super::placeholders::GatewayPlace;
 use super::program::{ProgramStart, base_name};
@@ -181,7 +181,8 @@ impl UserEnvironment {
                 .map(|_| CLAUDE_TOKEN.to_owned())
                 .or_else(|| stored("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")),
             codex_login: stored("CODEX_HOME", ".codex", "auth.json"),
-            gemini_login: stored("GEMINI_CLI_HOME", ".gemini", "oauth_creds.json"),
+            // The variable names another home, and not the folder in it.
+            gemini_login: stored(gemini::HOME, "", ".gemini/oauth_creds.json"),
             copilot_type: of_environment(COPILOT_TYPE),
             // The program gets it, so it is the environment's and no file's.
             no_proxy: ["NO_PROXY", "no_proxy"]
@@ -202,7 +203,7 @@ pub struct AskedProgram {
 enum AskedArguments {
     ClaudeCode(ClaudeArguments),
     Codex(CodexArguments),
-    Gemini(GeminiSettings, Vec<OsString>),
+    Gemini(Vec<OsString>),
     Other(Vec<OsString>),
 }
 
@@ -212,7 +213,10 @@ impl AskedProgram {
         let args = match base_name(program).as_str() {
             "claude" => AskedArguments::ClaudeCode(ClaudeArguments::read(args)?),
             "codex" => AskedArguments::Codex(CodexArguments::read(args)?),
-            "gemini" => AskedArguments::Gemini(GeminiSettings::read()?, args.to_vec()),
+            "gemini" => {
+                gemini::check_login()?;
+                AskedArguments::Gemini(args.to_vec())
+            }
             _ => AskedArguments::Other(args.to_vec()),
         };
         Ok(Self { program: program.to_owned(), args })
@@ -230,7 +234,7 @@ impl AskedProgram {
     pub fn check_boxed(&self) -> Result<(), BadArguments> {
         match &self.args {
             AskedArguments::Codex(args) => args.check_sandbox(),
-            AskedArguments::ClaudeCode(_) | AskedArguments::Gemini(..) | AskedArguments::Other(_) => Ok(()),
+            AskedArguments::ClaudeCode(_) | AskedArguments::Gemini(_) | AskedArguments::Other(_) => Ok(()),
         }
     }
 
@@ -239,7 +243,7 @@ impl AskedProgram {
         match self.args {
             AskedArguments::ClaudeCode(_) => CalledProviders::Anthropic,
             AskedArguments::Codex(_) => CalledProviders::OpenAi,
-            AskedArguments::Gemini(..) => CalledProviders::Gemini,
+            AskedArguments::Gemini(_) => CalledProviders::Gemini,
             AskedArguments::Other(_) => CalledProviders::Any,
         }
     }
@@ -268,12 +272,10 @@ impl AskedProgram {
                 (args, Some(settings))
             }
             AskedArguments::Codex(args) => (args.leading_to(&open_ai, search, sandbox), None),
-            AskedArguments::Gemini(settings, args) => {
-                let file = settings.leading_to_key(home)?;
-                set.push((gemini::SYSTEM_SETTINGS.to_owned(), file.path().as_os_str().to_owned()));
+            AskedArguments::Gemini(args) => {
                 // It says so each time if there are two.
                 set.retain(|(name, _)| name != "GOOGLE_API_KEY");
-                (args, Some(file))
+                (args, None)
             }
             AskedArguments::Other(args) => {
                 // Gemini's base URL has no version either.

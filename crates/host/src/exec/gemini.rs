@@ -1,53 +1,42 @@
-//! Gemini CLI takes its address and its key from the environment, but logs in as its settings say. The settings of the
-//! system win over all others, so those that choose a key are put over them.
+//! Gemini CLI takes its address and its key from the environment, but logs in as its settings say. Nothing that we could
+//! give it wins over those, so a login that leads elsewhere is refused.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::BadArguments;
-use super::settings_file::SettingsFile;
 use crate::system::private_files::Links;
 use crate::text_file;
+use crate::user::folders;
 use crate::user::variables::of_environment;
 
-/// Where Gemini CLI looks for the settings of the system.
-pub(super) const SYSTEM_SETTINGS: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
-const DEFAULT_PATH: &str = "/etc/gemini-cli/settings.json";
+/// Names another home for Gemini CLI.
+pub(super) const HOME: &str = "GEMINI_CLI_HOME";
 /// The most that a file of settings may have.
 const SETTINGS_BYTES_MAX: u64 = 4 << 20;
+/// The choices that call the address in the environment with its key.
+const KEYS: [&str; 2] = ["gateway", "gemini-api-key"];
 
-/// The settings of the system, if there are any.
-#[derive(Debug)]
-pub struct GeminiSettings(Map<String, Value>);
-
-impl GeminiSettings {
-    /// Reads those of this system.
-    pub fn read() -> Result<Self, BadArguments> {
-        let named = of_environment(SYSTEM_SETTINGS).filter(|path| !path.is_empty());
-        let path = PathBuf::from(named.as_deref().unwrap_or(DEFAULT_PATH));
-        if !path.exists() {
-            return Ok(Self(Map::new()));
-        }
-        let unread = |why: &dyn std::fmt::Display| {
-            BadArguments(format!("cannot read the settings of Gemini CLI in {}: {why}", path.display()))
-        };
-        let text = text_file::read(&path, SETTINGS_BYTES_MAX, Links::Follow).map_err(|why| unread(&why))?;
-        serde_json::from_str(&text).map(Self).map_err(|why| unread(&why))
+/// Refuses a login of the user's settings that leads past the gateway.
+pub(super) fn check_login() -> Result<(), BadArguments> {
+    let named = of_environment(HOME).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    match named.or_else(folders::user_home) {
+        Some(home) => check(&home.join(".gemini/settings.json")),
+        None => Ok(()),
     }
+}
 
-    /// The file with which it calls the gateway with its key, whatever login it has.
-    pub(super) fn leading_to_key(mut self, folder: &Path) -> io::Result<SettingsFile> {
-        let security = self.0.entry("security").or_insert_with(|| json!({}));
-        if !security.is_object() {
-            *security = json!({});
-        }
-        if !security["auth"].is_object() {
-            security["auth"] = json!({});
-        }
-        security["auth"]["selectedType"] = json!("gemini-api-key");
-        SettingsFile::write(folder, "gemini-settings.json", &Value::Object(self.0).to_string())
+fn check(settings: &Path) -> Result<(), BadArguments> {
+    // Without a file, or with one that has comments, it says itself what is missing.
+    let text = text_file::read(settings, SETTINGS_BYTES_MAX, Links::Follow).unwrap_or_default();
+    let read: Value = serde_json::from_str(&text).unwrap_or_default();
+    match read["security"]["auth"]["selectedType"].as_str() {
+        Some(login) if !KEYS.contains(&login) => Err(BadArguments(format!(
+            "the settings of gemini choose the login `{login}`, which takes it past the gateway: set `security.auth.selectedType` to `gemini-api-key` in {}, or run gemini without exec",
+            settings.display()
+        ))),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -56,22 +45,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_chosen_and_the_other_settings_of_the_system_stay() {
+    fn a_login_that_leads_past_the_gateway_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let written = |system: Value| {
-            let Value::Object(system) = system else { unreachable!("settings are an object") };
-            let file = GeminiSettings(system).leading_to_key(folder.path()).unwrap();
-            serde_json::from_str::<Value>(&std::fs::read_to_string(file.path()).unwrap()).unwrap()
+        let file = folder.path().join("settings.json");
+        let is_refused = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            check(&file).is_err()
         };
-        let chosen = json!({ "selectedType": "gemini-api-key" });
-        for nothing in [json!({}), json!({ "security": null }), json!({ "security": { "auth": [] } })] {
-            assert_eq!(written(nothing), json!({ "security": { "auth": chosen } }));
+        for login in ["oauth-personal", "vertex-ai", "compute-default-credentials"] {
+            assert!(
+                is_refused(&format!(r#"{{"security":{{"auth":{{"selectedType":"{login}"}}}}}}"#)),
+                "{login}"
+            );
         }
-        let system = json!({ "tools": { "exclude": ["web_fetch"] },
-            "security": { "folderTrust": {}, "auth": { "selectedType": "oauth-personal", "useExternal": true } } });
-        let expected = json!({ "tools": { "exclude": ["web_fetch"] },
-            "security": { "folderTrust": {}, "auth": { "selectedType": "gemini-api-key", "useExternal": true } } });
-        assert_eq!(written(system), expected);
-        assert!(!folder.path().join("gemini-settings.json").exists(), "it is gone with its run");
+        for other in [
+            r#"{"security":{"auth":{"selectedType":"gemini-api-key"}}}"#,
+            r#"{"security":{"auth":{"selectedType":"gateway"}}}"#,
+            r#"{"security":{"auth":{}}}"#,
+            r#"{"ui":{}}"#,
+            "",
+            "// a comment",
+        ] {
+            assert!(!is_refused(other), "{other}");
+        }
+        assert!(check(&folder.path().join("none.json")).is_ok());
     }
 }

@@ -5,7 +5,7 @@ pub mod boxed;
 pub mod claude;
 pub mod codex;
 pub mod environment;
-pub mod gemini;
+mod gemini;
 pub mod keys;
 pub mod options;
 pub mod other_keys;
@@ -14,7 +14,6 @@ pub mod prepared_run;
 pub mod program;
 pub mod run_definition;
 pub mod run_values;
-pub mod settings_file;
 
 /// Whether a program confines what it does itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use spinney_drivers::sandbox::BoxTerminal;
 use super::boxed::{
     BoxStart, BoxedProgramEnd, BoxedProgramRun, ProgramBox, ProgramBoxError, RefusedConnection,
 };
-use super::settings_file::SettingsFile;
+use super::claude::SettingsFile;
 use crate::inside::{GUARD, HOME_OPTION, HomeInode, OURSELVES};
 use crate::system::processes::{self, INTERRUPT};
 

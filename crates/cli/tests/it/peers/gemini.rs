@@ -57,6 +57,14 @@ impl Client {
     }
 }
 
+/// Where Gemini CLI is to use a key.
+fn stage() -> TestFolder {
+    let stage = TestFolder::new();
+    std::fs::create_dir(stage.folder().join(".gemini")).unwrap();
+    stage.file(".gemini/settings.json", r#"{"security":{"auth":{"selectedType":"gemini-api-key"}}}"#);
+    stage
+}
+
 fn exec(stage: &TestFolder, client: Client, provider: &Provider, options: &[&str]) -> Playing {
     let start = [env!("CARGO_BIN_EXE_spinney"), "exec", "--prices-of", "google"];
     let words = start.into_iter().chain(options.iter().copied()).chain(["--"]).map(str::to_owned);
@@ -104,7 +112,7 @@ fn assert_done(client: Client, stage: &TestFolder, provider: &Provider, ended: &
 #[test]
 fn g10_programs_of_gemini_are_booked_at_their_bill() {
     for client in Client::ALL {
-        let stage = TestFolder::new();
+        let stage = stage();
         let provider = Provider::new(|question| Answer::says(DONE, usage(question)));
         let ended = ended(exec(&stage, client, &provider, &["--budget-usd", "1"]));
         assert_done(client, &stage, &provider, &ended);
@@ -119,7 +127,7 @@ fn g10_programs_of_gemini_are_booked_at_their_bill() {
 #[test]
 fn g11_programs_of_gemini_wait_at_their_ceiling_and_finish_after_a_raise() {
     for client in Client::ALL {
-        let stage = TestFolder::new();
+        let stage = stage();
         let provider = Provider::new(|question| Answer::says(DONE, usage(question)));
         let mut playing = exec(&stage, client, &provider, &["--budget-usd", "0.001", "--on-low", "halt"]);
         playing.until_noted("continue with: ");
@@ -138,7 +146,8 @@ fn a_search_of_google_is_refused_by_its_name() {
     let script = "from google import genai\n\
         tool = genai.types.Tool(google_search=genai.types.GoogleSearch())\n\
         config = genai.types.GenerateContentConfig(tools=[tool])\n\
-        genai.Client().models.generate_content(model='gemini-2.5-flash', contents='x', config=config)\n";
+        client = genai.Client()\n\
+        client.models.generate_content(model='gemini-2.5-flash', contents='x', config=config)\n";
     stage.file("search.py", script);
     let python = installed().join("python/bin/python").display().to_string();
     let words = [env!("CARGO_BIN_EXE_spinney"), "exec", "--budget-usd", "1", "--", &python, "search.py"];
