@@ -154,10 +154,10 @@ fn reply(asked: &ReceivedRequest, script: &Script) -> Reply {
         ("POST", "/v1/messages") => answer(asked, WireFormat::Messages, script),
         ("POST", "/v1/responses") => answer(asked, WireFormat::Responses, script),
         ("POST", "/v1/chat/completions") => answer(asked, WireFormat::Chat, script),
-        ("POST", path) if path.starts_with("/v1beta/models/") && path.ends_with(":countTokens") => {
+        ("POST", path) if is_of_gemini(path) && path.ends_with(":countTokens") => {
             Reply::json("200 OK", &json!({ "totalTokens": asked.text.len() / 4 }))
         }
-        ("POST", path) if path.starts_with("/v1beta/models/") && path.ends_with("enerateContent") => {
+        ("POST", path) if is_of_gemini(path) && path.ends_with("enerateContent") => {
             answer(asked, WireFormat::Gemini, script)
         }
         _ => Reply::json(
@@ -165,6 +165,11 @@ fn reply(asked: &ReceivedRequest, script: &Script) -> Reply {
             &json!({ "error": { "type": "not_found_error", "message": "no such path" } }),
         ),
     }
+}
+
+/// The SDKs of Google use different versions of its API.
+fn is_of_gemini(path: &str) -> bool {
+    ["/v1beta/models/", "/v1/models/"].iter().any(|start| path.starts_with(start))
 }
 
 fn answer(asked: &ReceivedRequest, format: WireFormat, script: &Script) -> Reply {
