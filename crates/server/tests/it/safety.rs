@@ -141,7 +141,8 @@ async fn g12_a_key_in_a_query_is_replaced_and_kept_nowhere() {
     }
     let refused = run.client.post(url("AIza-of-somebody")).body(body).send().await.unwrap();
     assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
-    assert_eq!(refused.json::<serde_json::Value>().await.unwrap()["error"]["status"], "UNAUTHENTICATED");
+    let text = refused.text().await.unwrap();
+    assert!(text.contains(r#""status":"UNAUTHENTICATED""#), "{text}");
 }
 
 /// The journal keeps what was asked and answered; with `--no-bodies` only counts.
