@@ -14,6 +14,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows.extend(spellings());
     rows.extend(paths());
     rows.extend(inputs());
+    rows.extend(streams());
     rows.extend(answers());
     rows.extend(counts());
     rows.extend(lengths());
@@ -376,25 +377,24 @@ fn count(output: u64) -> Value {
     json!({ "promptTokenCount": 18, "candidatesTokenCount": output, "totalTokenCount": 18 + output })
 }
 
-fn answers() -> Vec<Row> {
-    // As in the rows of the other formats: a bill of plain input, and output up to the cap.
-    let bill = || input(18);
+/// Plain input, and output up to the cap.
+const BILL: Billed = input(18);
+
+fn streams() -> Vec<Row> {
     let stream = |name: &'static str, events: fn(&Billed) -> Vec<Value>| {
         row(name)
             .at_path("/v1beta/models/MODEL:streamGenerateContent")
             .query("alt=sse")
-            .sent(json!({}), bill())
+            .sent(json!({}), BILL)
             .answers(move |billed| Reply::stream(&events(billed)))
     };
     let cut = |name: &'static str, events: fn(&Billed) -> Vec<Value>| {
         row(name)
             .at_path("/v1beta/models/MODEL:streamGenerateContent")
             .query("alt=sse")
-            .sent(json!({}), bill())
+            .sent(json!({}), BILL)
             .answers(move |billed| Reply::stream(&events(billed)).cut())
     };
-    let reported =
-        |name: &'static str, usage: fn(&Billed) -> Value| row(name).sent(json!({}), bill()).reports(usage);
     vec![
         stream("counts of Gemini that grow", |b| {
             vec![chunk(Some("a"), None, count(1)), chunk(Some("b"), Some("STOP"), count(b.output))]
@@ -435,6 +435,13 @@ fn answers() -> Vec<Row> {
         stream("Gemini's counts in a chunk of their own", |b| {
             vec![chunk(Some("a"), Some("STOP"), Value::Null), json!({ "usageMetadata": count(b.output) })]
         }),
+    ]
+}
+
+fn answers() -> Vec<Row> {
+    let reported =
+        |name: &'static str, usage: fn(&Billed) -> Value| row(name).sent(json!({}), BILL).reports(usage);
+    vec![
         reported("no counts of Gemini", |_| Value::Null),
         reported("empty counts of Gemini", |_| json!({})),
         reported(
@@ -479,12 +486,12 @@ fn answers() -> Vec<Row> {
                 "candidatesTokensDetails": [{ "modality": "IMAGE", "tokenCount": 1 }] })
         }),
         row("cached input of Gemini").sent(json!({}), Billed { plain: 8, cached: 10, ..input(0) }),
-        row("a prompt that Gemini blocks").sent(json!({}), Billed { output: 0, ..bill() }).answers(|b| {
+        row("a prompt that Gemini blocks").sent(json!({}), Billed { output: 0, ..BILL }).answers(|b| {
             Reply::json(&json!({ "promptFeedback": { "blockReason": "SAFETY" },
                 "usageMetadata": { "promptTokenCount": b.plain, "totalTokenCount": b.plain } }))
         }),
         row("an answer of Gemini in a list")
-            .sent(json!({}), bill())
+            .sent(json!({}), BILL)
             .answers(|b| Reply::json(&json!([whole(Format::Gemini, &count(b.output))]))),
     ]
 }
