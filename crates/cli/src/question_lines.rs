@@ -1,7 +1,7 @@
 //! Open questions for people. A question about a tool shows what a yes permits.
 
 use spinney::tree::OpenQuestion;
-use spinney_kernel::definition::SubjectPattern;
+use spinney_kernel::definition::{AnswerForm, SubjectPattern};
 use spinney_kernel::primitives::{AgentId, HostRule, grouped};
 use spinney_kernel::world::TreeState;
 use spinney_view::approval::{ApprovalExtent, ShownApproval};
@@ -10,6 +10,9 @@ use spinney_view::wording::{LINE_CHARS_MAX, counted, one_line};
 
 /// Above this many lines, a short form is repeated below, next to the prompt.
 const SCREEN_LINES: usize = 16;
+
+/// Of a schema; all of it is in what is shown to programs.
+const SCHEMA_BYTES_MAX: usize = 1_000;
 
 /// The line above the open questions of a tree.
 pub(crate) fn heading(count: usize, state: TreeState) -> String {
@@ -25,7 +28,9 @@ pub(crate) fn heading(count: usize, state: TreeState) -> String {
 pub(crate) fn lines(question: &OpenQuestion, extent: ApprovalExtent, show_all: &str) -> Vec<String> {
     let path = joined(&question.path);
     let Some(ask) = &question.approves else {
-        return text_lines(&path, &question.text);
+        let mut lines = text_lines(&path, &question.text);
+        lines.extend(form_lines(&question.form));
+        return lines;
     };
     let ShownApproval { lines: values, hidden_bytes } = ShownApproval::new(ask, extent);
     let agent = question.path.last().map(AgentId::as_str).unwrap_or_default();
@@ -74,6 +79,23 @@ fn text_lines(path: &str, text: &str) -> Vec<String> {
     let mut lines = text.trim_end().lines();
     let first = format!("{path} asks: {}", lines.next().unwrap_or_default());
     [first].into_iter().chain(lines.map(|line| format!("  | {line}"))).collect()
+}
+
+/// What may be answered. Choices are one line each.
+fn form_lines(form: &AnswerForm) -> Vec<String> {
+    match form {
+        AnswerForm::Text => Vec::new(),
+        AnswerForm::Choices(choices) => {
+            let choice = |(at, choice): (usize, &String)| format!("  {}) {choice}", at + 1);
+            let how = "  Answer with one of them, or its number.".to_owned();
+            choices.iter().enumerate().map(choice).chain([how]).collect()
+        }
+        AnswerForm::Schema(schema) => {
+            let (shown, rest) = schema.text().split_at(schema.text().floor_char_boundary(SCHEMA_BYTES_MAX));
+            let more = if rest.is_empty() { "" } else { " …" };
+            vec![format!("  Answer with JSON that fits: {shown}{more}")]
+        }
+    }
 }
 
 /// What a person should know of a host that is not a name of the internet: nothing else keeps agents from it.

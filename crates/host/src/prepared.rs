@@ -9,6 +9,9 @@ use spinney_kernel::definition::{Allow, Caps, Definition, FolderGrants, Network}
 use spinney_kernel::primitives::{IdError, Time, TraceParent};
 
 use crate::defaults::{Defaults, DefaultsError};
+use crate::exec::agent::check_key;
+use crate::exec::environment::UserEnvironment;
+use crate::exec::keys::NoKey;
 use crate::home::tree_copies::TreeSources;
 use crate::own_drivers::OwnDrivers;
 use crate::project::UsersSetting;
@@ -180,6 +183,16 @@ impl PreparedTree {
     #[must_use]
     pub fn does(&self) -> Vec<String> {
         egress::sent(&self.egress).into_iter().chain(self.box_needs.lines()).collect()
+    }
+
+    /// Refuses programs that would get no answer when they are started.
+    ///
+    /// # Errors
+    /// Which key is missing.
+    pub fn check_program_keys(&self) -> Result<(), NoKey> {
+        let user = UserEnvironment::read(&self.user);
+        let programs = self.definition.roles.values().filter_map(|role| role.program.as_ref());
+        programs.into_iter().try_for_each(|program| check_key(&program.command, &user))
     }
 
     /// Keeps only its servers of tools, with one agent that may use all of them: to look at them without a tree.

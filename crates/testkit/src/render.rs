@@ -275,6 +275,7 @@ fn outcome_text(outcome: &Outcome) -> String {
             format!("children {}", ended.join(", "))
         }
         Outcome::Message { seq } => format!("message {}", seq.0),
+        Outcome::NobodyLeft => "nobody left".to_owned(),
         Outcome::Expired { ended } => format!("expired, {} ended", ended.len()),
     }
 }

@@ -5,7 +5,6 @@
 
 pub mod agents;
 pub mod approval;
-pub mod approval_answer;
 pub mod boxes;
 pub mod branches;
 pub mod checkpoints;
@@ -27,6 +26,7 @@ pub mod schema;
 pub mod shared;
 pub mod spent;
 pub mod topics;
+pub mod typed_answer;
 pub mod window;
 pub mod wording;
 

@@ -119,6 +119,7 @@ pub const fn end_word(outcome: &Outcome) -> &'static str {
         | Outcome::Answered { .. }
         | Outcome::Children { .. }
         | Outcome::Message { .. }
+        | Outcome::NobodyLeft
         | Outcome::Expired { .. } => "over",
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::Value;
 use spinney::bus::{Tail, TracedEvent};
 use spinney::tree::OpenQuestion;
 use spinney_journal::{Journal, JournalFault};
@@ -28,9 +29,17 @@ pub async fn open(
             Event::QuestionAsked { call, question, .. } => {
                 let offers = started.as_ref().and_then(|definition| question.offered(definition));
                 let (path, asking, text) = (context.path().to_vec(), question.call, question.text);
-                let (approves, network) = (question.approves, question.network);
-                let asked =
-                    OpenQuestion { question: call, path, call: asking, text, approves, network, offers };
+                let (approves, network, form) = (question.approves, question.network, question.form);
+                let asked = OpenQuestion {
+                    question: call,
+                    path,
+                    call: asking,
+                    text,
+                    approves,
+                    form,
+                    network,
+                    offers,
+                };
                 open.insert(call, asked);
             }
             Event::CallEnded { call, .. } => {
@@ -52,6 +61,13 @@ pub struct QuestionView<'a> {
     pub path: String,
     /// What it asks.
     pub text: &'a str,
+    /// The answers that count, if only some do.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub choices: &'a [String],
+    /// The JSON Schema of the answer, if it has to be JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
+    pub answer_schema: Option<Value>,
     /// The tool call that a yes permits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approves: Option<ApprovedCall<'a>>,
@@ -74,12 +90,20 @@ pub struct ApprovedCall<'a> {
 
 impl<'a> From<&'a OpenQuestion> for QuestionView<'a> {
     fn from(open: &'a OpenQuestion) -> Self {
-        let OpenQuestion { question, path, text, approves, network, offers, .. } = open;
+        let OpenQuestion { question, path, text, approves, form, network, offers, .. } = open;
+        let answer_schema = form.schema().and_then(|schema| serde_json::from_str(schema.text()).ok());
         let hosts = network.rules().map(ToString::to_string).collect();
         let always = offers.as_ref().map(ToString::to_string);
         let approves =
             approves.as_ref().map(|ask| ApprovedCall { tool: &ask.tool, args: &ask.args, hosts, always });
-        Self { question: *question, path: joined(path), text, approves }
+        Self {
+            question: *question,
+            path: joined(path),
+            text,
+            choices: form.choices(),
+            answer_schema,
+            approves,
+        }
     }
 }
 

@@ -66,6 +66,7 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     if let Some(question) = foreign_home::for_new_tree(path, &prepared.does()).await? {
         trust_home(question, args.trusted.trust())?;
     }
+    prepared.check_program_keys()?;
     prepared.permit_boxes();
     ask_about_changes(&prepared.source.boxed.servers);
     let id = Rng::fresh().tree_id(now.0);

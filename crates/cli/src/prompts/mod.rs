@@ -13,7 +13,7 @@ use spinney_kernel::record::Event;
 use spinney_terminal::keyboard::{Keyboard, Pressed};
 use spinney_terminal::{Stream, out};
 use spinney_view::approval::ApprovalExtent;
-use spinney_view::approval_answer::approval_answer;
+use spinney_view::typed_answer::typed_answer;
 use tokio::task::JoinHandle;
 
 use crate::display::Shown;
@@ -258,7 +258,7 @@ impl Asking {
     pub(crate) async fn answer(&mut self, tree: &Tree, line: &str) -> Result<()> {
         let Some(asked) = &mut self.current else { return Ok(()) };
         let is_stale = std::mem::take(&mut asked.is_stale);
-        let answer = approval_answer(&asked.open, line.trim_end_matches(['\r', '\n']));
+        let answer = typed_answer(&asked.open, line.trim_end_matches(['\r', '\n']));
         let is_in_view = matches!(asked.input, Input::Keys(_));
         if is_in_view && !line.trim().is_empty() {
             out::lines_above(&format!("> {line}"), Stream::Output)?;

@@ -144,8 +144,8 @@ fn g15_a_person_at_a_terminal_narrows_what_is_remembered() {
     let mut terminal = stage.terminal(&["run", &tree], 80, 24);
     terminal.until("\n>");
     terminal.send("always for this agent: outputs/notes/a.md\n");
-    terminal.until("outputs/notes/b.md");
-    terminal.until("\n>");
+    // The question, and not the line that says that it is asked: what is typed until then answers the first one.
+    terminal.until("path: \"outputs/notes/b.md\"");
     terminal.send("no\n");
     let ended = terminal.end();
     assert_eq!(ended.code, Some(0), "{}", ended.out);

@@ -135,6 +135,56 @@ fn ctrl_d_leaves_a_question_open_and_ctrl_c_stops_as_ever() {
     assert!(ended.out.contains("spinney answer "), "{}", ended.out);
 }
 
+/// Asks for one of three things, and then for JSON.
+const ASKS_IN_FORM: &str = "
+rules:
+  - when: { turn: 1 }
+    call: [ { tool: ask_human, args: { question: Which one?, choices: [Red, blue, none] } } ]
+  - when: { turn: 2 }
+    call: [ { tool: ask_human, args: { question: How many?, answer_schema: { type: object, properties: { count: { type: integer } }, required: [count] } } } ]
+  - say: 'I heard {{ last }}'
+";
+
+/// O14 (forms): a person sees the choices, types one or its number, and is asked again after anything else; the same for JSON.
+#[test]
+fn o14_choices_are_shown_and_anything_else_is_asked_again() {
+    let stage = TestFolder::new();
+    let tree = stage.tree("ask_human", ASKS_IN_FORM);
+    let mut terminal = stage.terminal(&["run", &tree, "--plain"], 100, 40);
+    let asked = terminal.until("or its number.");
+    assert!(asked.contains("1) Red") && asked.contains("3) none"), "{asked}");
+    terminal.send("green\n");
+    terminal.until("has choices: choose one of");
+    terminal.until("or its number.");
+    terminal.send("1\n");
+    terminal.until("Answer with JSON that fits:");
+    terminal.send("three\n");
+    terminal.until("JSON of another form");
+    terminal.until("Answer with JSON that fits:");
+    terminal.send("{\"count\": 3}\n");
+    let ended = terminal.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.out);
+    assert!(ended.out.contains("I heard {\"count\": 3}"), "{}", ended.out);
+    assert_eq!(stage.results("lead")[0]["text"], "Red");
+
+    // The same with commands.
+    let stage = TestFolder::new();
+    let waiting = stage.spinney(&["run", &stage.tree("ask_human", ASKS_IN_FORM), "--json"]);
+    assert_eq!(waiting.code, Some(5), "{}", waiting.err);
+    let open = stage.spinney(&["questions", "--json"]).json();
+    assert_eq!(open[0]["choices"], serde_json::json!(["Red", "blue", "none"]));
+    let refused = stage.spinney(&["answer", "green"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("`Red`, `blue`, `none`"), "{}", refused.err);
+    assert_eq!(stage.spinney(&["answer", "last", &open[0]["question"].to_string(), "RED"]).code, Some(0));
+    assert_eq!(stage.spinney(&["resume", "--json"]).code, Some(5));
+    assert!(stage.spinney(&["questions", "--json"]).json()[0]["answer_schema"].is_object());
+    assert_eq!(stage.spinney(&["answer", r#"{"count":"3"}"#]).code, Some(2));
+    assert_eq!(stage.spinney(&["answer", r#"{"count":3}"#]).code, Some(0));
+    let ended = stage.spinney(&["resume", "--json"]);
+    assert_eq!(ended.result()["output"], serde_json::json!("I heard {\"count\":3}"));
+}
+
 /// With lines, a question is asked when everything else rests.
 #[test]
 fn without_the_live_view_a_question_is_asked_at_rest() {

@@ -77,6 +77,7 @@ fn the_box_of_this_machine_is_described() {
 #[test]
 fn the_programs_of_this_machine_are_listed() {
     let stage = TestFolder::new();
+    fs::create_dir(stage.folder().join("bin")).unwrap();
     stage.file("bin/claude", "#!/bin/sh\necho '2.9.9 (Claude Code)'\n");
     stage.file("bin/codex", "#!/bin/sh\nexit 3\n");
     let bin = stage.folder().join("bin");

@@ -248,7 +248,7 @@ const WAYS: [(&str, &str, &str); 62] = [
         "proxied 'GET http://evil.test/ HTTP/1.1\\r\\nHost: evil.test\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade'",
         "granted here is",
     ),
-    ("HTTP/2 to the proxy", "proxied 'PRI * HTTP/2.0\\r\\n\\r\\nSM'", "HTTP/1.1 4"),
+    ("HTTP/2 to the proxy", "proxied 'PRI * HTTP/2.0\\r\\n\\r\\nSM'", "HTTP/1.1 505"),
     (
         "a user in a tunnel's address",
         "proxied 'CONNECT granted.test@evil.test:443 HTTP/1.1\\r\\nHost: evil.test:443'",

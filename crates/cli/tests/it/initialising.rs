@@ -73,6 +73,7 @@ fn every_template_runs_as_it_is_written() {
     s02-fan-out            when several tasks do not depend on each other, and an agent decides which ones there are
     s03-fan-in             when a lead has something to do while others work, and gathers their results later
     s04-nesting            when a task is passed down several levels, and its answer back up
+    s05-peers              when several agents should agree among themselves, and none of them is the master
     s06-choose             when the result of one step decides which agent works next
     s07-leave-and-return   when a task takes long and you do not want to watch it all the time
     s08-shared-memory      when several agents work on the same plan and must not overwrite each other
@@ -80,6 +81,7 @@ fn every_template_runs_as_it_is_written() {
     s10-partial            when an agent may run out of turns or budget, and another one should continue from there
     s11-ask-from-below     when an agent deep in a chain may need something that only a person knows
     s12-several-questions  when several agents may need an answer, and none should hold up the others
+    s13-redirect           when you may see, while the work runs, that it should go another way
     s14-answer-timeout     when a person may say no, but silence must not stop the work
     s15-critic-loop        when a draft must get better until somebody else accepts it
     s16-vote               when one agent's judgement is not enough, and several should agree before anything happens

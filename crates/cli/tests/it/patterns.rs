@@ -167,6 +167,34 @@ fn s11_a_person_is_asked_from_deep_in_a_chain() {
     assert_eq!(stage.spinney(&["answer", "last", &number, "Chairs"]).code, Some(2), "it has been answered");
 }
 
+/// S5, O23: three peers without a master write to each other and agree. All are below one root with one trace and one
+/// budget; when every one waits, nobody is left who could write, and they end.
+#[test]
+fn s5_peers_agree_without_a_master() {
+    let stage = TestFolder::new();
+    let ended = run(&stage, "s05-peers", 0);
+    assert_eq!(
+        ended.result()["outputs"],
+        json!({ "ann": "Thursday.", "bob": "Thursday.", "eve": "Thursday." })
+    );
+    let paths = sorted(all(&ended, "agent_spawned", "path"));
+    assert_eq!(paths, ["pipeline", "pipeline/ann", "pipeline/bob", "pipeline/eve"]);
+    assert_eq!(all(&ended, "message_sent", "to").len(), 6);
+    let ends = all(&ended, "call_ended", "outcome");
+    let count = |end: &str| ends.iter().filter(|outcome| outcome["end"] == json!(end)).count();
+    assert_eq!(count("nobody_left"), 3, "each was told once: {ends:?}");
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+    // Killed while they talk, they agree as well, and no message is sent twice.
+    let mut running = stage.play(&["run", &file("s05-peers")]);
+    running.until("bob");
+    running.kill();
+    let resumed = stage.spinney(&["resume", "last", "--json"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.err);
+    assert_eq!(resumed.result()["outputs"]["eve"], json!("Thursday."));
+    let events = stage.spinney(&["events", "last", "--json"]).json();
+    assert_eq!(of_type(&events, "message_sent").len(), 6);
+}
+
 /// S12: two agents ask at once, and the third one ends meanwhile. The answers come in the other order; each reaches the one
 /// that asked, and only that one continues.
 #[test]
@@ -186,6 +214,30 @@ fn s12_several_agents_wait_for_a_person_at_once() {
     let whole = stage.spinney(&["resume", "last", "--json"]).result();
     assert_eq!(whole["output"], json!("Flight: in the evening. Hotel: near the river. The usual insurance."));
     assert_eq!(whole["agents"], json!(5), "nobody was started twice");
+}
+
+/// S13, O18: a person redirects the lead in the middle of its chain. The surveyor that works stops, what the first one
+/// found stays, the third one is never sent, and nothing is done twice.
+#[test]
+fn s13_a_person_redirects_in_the_middle_of_a_chain() {
+    let stage = TestFolder::new();
+    let mut running = stage.play(&["run", &file("s13-redirect"), "--plain"]);
+    running.until("second calls visit");
+    let told = stage.spinney(&["redirect", "Two houses are enough: compare those.", "--now"]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{} {}", ended.out, ended.err);
+    assert!(ended.out.contains("Two compared, as you wish."), "{}", ended.out);
+    let states = stage.spinney(&["tree", "--json"]).json();
+    let states: Vec<_> =
+        states.iter().map(|agent| (agent["agent"].clone(), agent["state"].clone())).collect();
+    let wanted = [("lead", "completed"), ("first", "completed"), ("second", "cancelled")];
+    assert_eq!(states, wanted.map(|(agent, state)| (json!(agent), json!(state))));
+    assert!(stage.said(&["show", "first"]).contains("mill: a heat pump"));
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+    // Without a person the same tree visits all three.
+    let whole = run(&stage, "s13-redirect", 0).result();
+    assert_eq!(whole["output"], json!("All three compared; the last one: barn: none"));
 }
 
 /// S14: a question without an answer ends with its default in time, while others work, and the journal says that it was

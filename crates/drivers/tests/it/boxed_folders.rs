@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use spinney_drivers::commands::{BoxPermissions, Commands};
 use spinney_drivers::files::{FileTool, Files};
@@ -271,13 +272,13 @@ async fn g25_a_folder_that_was_closed_is_not_skipped() {
 /// Waits until what changes now has another time than what changed before: the clock of files is coarse.
 fn until_next_moment(machine: &Machine) {
     let file = machine.path("moment");
+    fs::write(&file, "x").unwrap();
+    let found = fs::metadata(&file).unwrap();
     let now = || {
-        fs::write(&file, "x").unwrap();
-        let found = fs::metadata(&file).unwrap();
-        (found.ctime(), found.ctime_nsec())
+        let now = clock_gettime(ClockId::RealtimeCoarse);
+        (now.tv_sec, now.tv_nsec)
     };
-    let first = now();
-    while now() == first {}
+    while now() <= (found.ctime(), found.ctime_nsec()) {}
 }
 
 /// A repository or settings that a command makes below the folders in which it cannot, or changes deeper than its box looks,

@@ -92,7 +92,7 @@ impl AgentStart {
         let (anthropic, open_ai) = (format!("http://{gateway}"), format!("http://{gateway}/v1"));
         let own = if *walls == BoxWalls::None { OwnSandbox::AsSet } else { OwnSandbox::Off };
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
-        let (arguments, called, output, extra) = match command {
+        let (arguments, output, extra) = match command {
             ProgramCommand::Known(KnownProgram::Claude) => {
                 let settings = claude_settings(&anthropic, own);
                 let mode = if own == OwnSandbox::Off { "bypassPermissions" } else { "acceptEdits" };
@@ -106,7 +106,7 @@ impl AgentStart {
                 }
                 // It refuses to work without questions as root, unless it knows that something is around it.
                 let sandbox = (own == OwnSandbox::Off).then(|| ("IS_SANDBOX".to_owned(), "1".to_owned()));
-                (all, CalledProviders::Anthropic, AgentOutput::Claude, sandbox)
+                (all, AgentOutput::Claude, sandbox)
             }
             ProgramCommand::Known(KnownProgram::Codex) => {
                 let mut given = words(&["exec", CODEX_EVENTS, "--skip-git-repo-check"]);
@@ -118,14 +118,14 @@ impl AgentStart {
                 }
                 let led = CodexArguments::read(&given)?.leading_to(&open_ai, WebSearch::Refused, own);
                 let all = [OsString::from("codex")].into_iter().chain(led).collect();
-                (all, CalledProviders::OpenAi, AgentOutput::Codex, None)
+                (all, AgentOutput::Codex, None)
             }
             ProgramCommand::Known(KnownProgram::Opencode) => {
                 let config = opencode_config(&anthropic, &open_ai, key);
                 let variable = ("OPENCODE_CONFIG_CONTENT".to_owned(), config);
                 let AgentWork::Task(task) = work else { return Err(AgentStartError::NoSessions) };
                 let all = words(&["opencode", "run", "--", task]);
-                (all, CalledProviders::Any, AgentOutput::Plain, Some(variable))
+                (all, AgentOutput::Plain, Some(variable))
             }
             ProgramCommand::Words(template) => {
                 let AgentWork::Task(task) = work else { return Err(AgentStartError::NoSessions) };
@@ -136,15 +136,10 @@ impl AgentStart {
                     place.fill(vec![word.into()]).pop()?.into_string().ok().filter(|filled| filled != word)
                 });
                 let all = ProgramCommand::fill(&led, task)?;
-                (
-                    all.into_iter().map(OsString::from).collect(),
-                    CalledProviders::Any,
-                    AgentOutput::Plain,
-                    None,
-                )
+                (all.into_iter().map(OsString::from).collect(), AgentOutput::Plain, None)
             }
         };
-        keys::check(&command_name(&arguments), called, user)?;
+        check_key(command, user)?;
         let is_claude = matches!(command, ProgramCommand::Known(KnownProgram::Claude));
         let variables = gateway_variables(*gateway, key, user, is_claude);
         let empty = SWITCHES.iter().filter(|_| is_claude).map(|name| ((*name).to_owned(), OsString::new()));
@@ -157,9 +152,27 @@ impl AgentStart {
     }
 }
 
-fn command_name(arguments: &[OsString]) -> String {
-    let name = arguments.first().and_then(|program| Path::new(program).file_name());
-    name.unwrap_or_default().to_string_lossy().into_owned()
+/// Refuses a program that would get no answer.
+///
+/// # Errors
+/// Which key is missing.
+pub fn check_key(command: &ProgramCommand, user: &UserEnvironment) -> Result<(), keys::NoKey> {
+    let (name, called) = match command {
+        ProgramCommand::Known(known) => {
+            let called = match known {
+                KnownProgram::Claude => CalledProviders::Anthropic,
+                KnownProgram::Codex => CalledProviders::OpenAi,
+                KnownProgram::Opencode => CalledProviders::Any,
+            };
+            (known.as_str().to_owned(), called)
+        }
+        ProgramCommand::Words(template) => {
+            let words = Vec::<String>::from(template.clone());
+            let name = words.first().and_then(|program| Path::new(program).file_name());
+            (name.unwrap_or_default().to_string_lossy().into_owned(), CalledProviders::Any)
+        }
+    };
+    keys::check(&name, called, user)
 }
 
 /// What of a program's installation a box would not have.

@@ -405,6 +405,7 @@ const fn uncounted_bytes(builtin: Builtin) -> usize {
         Builtin::CancelAgent => 55,
         Builtin::AskHuman => 61,
         Builtin::FollowupTask
+        | Builtin::WaitMessage
         | Builtin::ReadContext
         | Builtin::WriteContext
         | Builtin::ListContext

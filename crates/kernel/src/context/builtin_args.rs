@@ -5,7 +5,9 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::{Goal, SharedText};
-use crate::definition::{AskTimeout, BudgetKeys, Builtin, QuestionPolicy, Refusal, Share, TimeSpan};
+use crate::definition::{
+    AnswerForm, AskTimeout, BudgetKeys, Builtin, OutputSchema, QuestionPolicy, Refusal, Share, TimeSpan,
+};
 use crate::primitives::{
     AgentId, Correlation, MessageKind, ModelName, RoleName, TokenCount, ToolName, Topic, ValueName, cut,
     limit,
@@ -45,6 +47,7 @@ pub(crate) fn passed_tokens(
         Builtin::WriteContext => SharedText::in_args(args).map(|written| written.counted(tokens)),
         Builtin::RunPipeline
         | Builtin::WaitAgent
+        | Builtin::WaitMessage
         | Builtin::ListAgents
         | Builtin::CancelAgent
         | Builtin::AskHuman
@@ -94,6 +97,12 @@ pub(crate) struct WaitArgs {
     pub(crate) need: WaitNeed,
     #[serde(default)]
     pub(crate) sources: bool,
+    pub(crate) timeout: Option<TimeSpan>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WaitMessageArgs {
     pub(crate) timeout: Option<TimeSpan>,
 }
 
@@ -160,6 +169,8 @@ pub(crate) struct AskArgs {
     pub(crate) timeout: Option<TimeSpan>,
     pub(crate) default: Option<String>,
     pub(crate) on_timeout: Option<TimeoutPolicy>,
+    pub(crate) choices: Option<Vec<String>>,
+    pub(crate) answer_schema: Option<Box<RawValue>>,
 }
 
 /// What a model wants to happen if no answer comes in time.
@@ -183,12 +194,15 @@ impl AskArgs {
         }
     }
 
+    /// What a person may answer.
+    pub(crate) fn form(&mut self) -> Result<AnswerForm, Refusal> {
+        let schema = self.answer_schema.take();
+        let schema = schema.as_deref().map(OutputSchema::written).transpose()?;
+        AnswerForm::of(self.choices.take(), schema).map_err(|reason| bad(&reason))
+    }
+
     /// With a default answer and no explicit policy, the default applies.
     pub(crate) fn on_timeout(&mut self) -> Result<OnTimeout, Refusal> {
-        let bad = |reason: &str| Refusal::BadArguments {
-            tool: ToolName::of_builtin(Builtin::AskHuman.as_str()),
-            reason: reason.to_owned(),
-        };
         match (self.on_timeout, self.default.take()) {
             (None | Some(TimeoutPolicy::Default), Some(answer)) => Ok(OnTimeout::answer(answer)),
             (None | Some(TimeoutPolicy::Fail), None) => Ok(OnTimeout::Fail),
@@ -199,6 +213,12 @@ impl AskArgs {
             }
         }
     }
+}
+
+/// Arguments of `ask_human` that do not go together.
+fn bad(reason: &str) -> Refusal {
+    let tool = ToolName::of_builtin(Builtin::AskHuman.as_str());
+    Refusal::BadArguments { tool, reason: reason.to_owned() }
 }
 
 pub(crate) fn read<'a, T: Deserialize<'a>>(builtin: Builtin, args: &'a str) -> Result<T, Refusal> {

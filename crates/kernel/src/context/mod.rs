@@ -24,7 +24,7 @@ pub(crate) use brief::{Goal, around_tokens, briefing_tokens, first_tokens, tool_
 pub use brief::{System, ToolDescription};
 pub(crate) use builtin_args::{
     AskArgs, CancelArgs, FollowupArgs, ListArgs, ListContextArgs, PipelineArgs, ReadContextArgs, SendArgs,
-    SpawnArgs, WaitArgs, WriteContextArgs, read,
+    SpawnArgs, TimeoutPolicy, WaitArgs, WaitMessageArgs, WriteContextArgs, read,
 };
 pub use facts::Facts;
 pub(crate) use facts::facts_tokens;

@@ -30,6 +30,10 @@ const LOST: Reworded = Reworded::new(
     "lost: the process died during this call and nobody knows whether it happened; find out before you try again",
 );
 
+/// Ends a wait for a message.
+const NOBODY_LEFT: &str =
+    "no message will come: every agent waits, so nobody is left who could write; go on with what you have";
+
 /// The notice of an agent's last call. Every hold counts this text, so changing it changes the rules.
 pub(crate) const LAST_CALL: &str = "This is your last call, and no tool can be used: answer now with what you have, and say what is missing.";
 const _: () =
@@ -48,6 +52,7 @@ pub(crate) fn outcome_text(outcome: &Outcome, whole: &Whole, rules: u32) -> (Str
         Outcome::Children { .. } => (String::new(), false),
         Outcome::Expired { .. } => notice(EXPIRED.under(rules).to_owned()),
         Outcome::Message { .. } => ("a message came".to_owned(), false),
+        Outcome::NobodyLeft => notice(NOBODY_LEFT.to_owned()),
         Outcome::Approved => (String::new(), false),
         Outcome::Failed { fault } if fault.kind == FaultKind::Stopped => notice("stopped".to_owned()),
         Outcome::Failed { fault } => notice(format!("failed ({}): {}", fault.kind.as_str(), fault.message)),
@@ -153,6 +158,7 @@ pub(crate) fn outcome_tokens(
         Outcome::Expired { ended } => notice.plus(children(ended)),
         Outcome::Approved => TokenCount::ZERO,
         Outcome::Message { .. }
+        | Outcome::NobodyLeft
         | Outcome::Failed { .. }
         | Outcome::Lost
         | Outcome::Cancelled

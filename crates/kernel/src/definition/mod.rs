@@ -1,6 +1,7 @@
 //! The definition of a tree: its roles, models and ceilings. It arrives with the request that starts the tree, and is
 //! validated as a whole before anything runs.
 
+mod answer_form;
 mod arguments;
 mod box_spec;
 mod budget;
@@ -42,6 +43,7 @@ use crate::primitives::{
     limit,
 };
 
+pub use answer_form::AnswerForm;
 pub use box_spec::{BoxSpec, BoxWalls, RUN_COMMAND, WeakerBoxBelow};
 pub use budget::{BudgetSpec, Lend, OnLow, WrapUp};
 pub use builtin::Builtin;

@@ -201,6 +201,12 @@ pub enum Refusal {
     NotKept { agent: AgentId, state: String },
     #[error("no question {} is open{}", question.0, one_of(&open.iter().map(|open| open.0).collect::<Vec<_>>()))]
     UnknownQuestion { question: CallId, open: Vec<CallId> },
+    #[error("bad question: {reason}")]
+    BadQuestion { reason: String },
+    #[error("question {} has choices{}", question.0, one_of(choices))]
+    NotAChoice { question: CallId, choices: Vec<String> },
+    #[error("question {} takes JSON of another form: {mismatch}", question.0)]
+    AnswerMismatch { question: CallId, mismatch: String },
     #[error(
         "question {} timed out {} ago: its `on_timeout` applied, so your answer has no effect",
         question.0,
@@ -302,7 +308,7 @@ impl From<AmountError> for Refusal {
 
 impl Refusal {
     /// Every code.
-    pub const CODES: [&'static str; 103] = [
+    pub const CODES: [&'static str; 106] = [
         "bad_program",
         "tree_not_started",
         "tree_started_before",
@@ -370,6 +376,9 @@ impl Refusal {
         "still_at_work",
         "not_kept",
         "unknown_question",
+        "bad_question",
+        "not_a_choice",
+        "answer_mismatch",
         "answer_late",
         "unknown_tool",
         "bad_arguments",
@@ -480,6 +489,9 @@ impl Refusal {
             Self::StillAtWork { .. } => "still_at_work",
             Self::NotKept { .. } => "not_kept",
             Self::UnknownQuestion { .. } => "unknown_question",
+            Self::BadQuestion { .. } => "bad_question",
+            Self::NotAChoice { .. } => "not_a_choice",
+            Self::AnswerMismatch { .. } => "answer_mismatch",
             Self::AnswerLate { .. } => "answer_late",
             Self::UnknownTool { .. } => "unknown_tool",
             Self::BadArguments { .. } => "bad_arguments",

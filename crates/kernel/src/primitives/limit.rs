@@ -104,6 +104,12 @@ pub const FORK_TURNS_MAX: u32 = 1_000;
 pub const SHARES_MAX: usize = 256;
 /// Largest `output_schema`, in bytes: the first message contains it whole, and every answer is checked against it.
 pub const SCHEMA_BYTES_MAX: usize = 16 * 1024;
+/// Fewest choices that a person has, if a question has choices.
+pub const CHOICES_MIN: usize = 2;
+/// Most choices of a question: more than a person reads before answering.
+pub const CHOICES_MAX: usize = 50;
+/// Longest choice, in bytes.
+pub const CHOICE_BYTES_MAX: usize = 200;
 /// Longest answer that is checked against a schema, in bytes. A longer one does not match.
 pub const CHECKED_BYTES_MAX: usize = 256 * 1024;
 /// Most steps to check one answer: one per value and schema part, more if either is long. Bounds schemas whose parts

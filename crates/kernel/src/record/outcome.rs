@@ -59,6 +59,8 @@ pub enum Outcome {
     Message {
         seq: Seq,
     },
+    /// It waited for a message, and nobody was left who could send one.
+    NobodyLeft,
     /// It timed out.
     Expired {
         /// The children that had ended.

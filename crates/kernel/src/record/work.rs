@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{CacheWrites, Ceilings};
-use crate::definition::{Definition, Network, OnLost, SubjectPattern};
+use crate::definition::{AnswerForm, Definition, Network, OnLost, SubjectPattern};
 use crate::primitives::{AgentId, Body, CallId, ModelName, ToolName};
 use crate::record::{SummaryRange, ToolAsk, WaitNeed, WrapUpCall, WrapUpReason};
 
@@ -219,6 +219,9 @@ pub struct Question {
     /// The hosts that a yes lets that call connect to, beside those of the agent.
     #[serde(default, skip_serializing_if = "Network::is_denied")]
     pub network: Network,
+    /// What may be answered.
+    #[serde(default, skip_serializing_if = "AnswerForm::is_text")]
+    pub form: AnswerForm,
     /// The running tool call that asks; the question ends with it at the latest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
@@ -228,7 +231,20 @@ impl Question {
     /// A question whose answer the agent reads.
     #[must_use]
     pub fn new(text: impl Into<String>, on_timeout: OnTimeout) -> Self {
-        Self { text: text.into(), on_timeout, approves: None, network: Network::Denied, call: None }
+        Self {
+            text: text.into(),
+            on_timeout,
+            approves: None,
+            network: Network::Denied,
+            form: AnswerForm::Text,
+            call: None,
+        }
+    }
+
+    /// The same, answered in this form.
+    #[must_use]
+    pub fn in_form(self, form: AnswerForm) -> Self {
+        Self { form, ..self }
     }
 
     /// A question of a running tool call, whose answer the tool reads.

@@ -90,6 +90,7 @@ pub(crate) fn end_of(draft: &Draft<'_>, id: CallId, outcome: &Outcome) -> Option
         | Outcome::Approved
         | Outcome::Children { .. }
         | Outcome::Message { .. }
+        | Outcome::NobodyLeft
         | Outcome::Expired { .. } => {
             (Exit::failed(FailureCode::ProgramFailed, "the program was stopped"), None)
         }

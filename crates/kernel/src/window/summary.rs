@@ -58,6 +58,7 @@ pub(crate) fn came_to(outcome: &Outcome, seq: Seq) -> Summary {
         | Outcome::Approved
         | Outcome::Children { .. }
         | Outcome::Message { .. }
+        | Outcome::NobodyLeft
         | Outcome::Expired { .. } => Summary::Not(NoSummary::Failed),
     }
 }

@@ -567,10 +567,11 @@ impl World {
         let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
         let (is_outside, is_program) = (call.work.outside().is_some(), call.work.is_program());
         let continues = matches!(&call.work, Work::Model(model) if model.continues);
-        if let Work::Question(_) = &call.work {
+        if let Work::Question(question) = &call.work {
+            let value = if question.form.schema().is_some() { NamedValue::json } else { NamedValue::text };
             let answer =
                 if let Outcome::Answered { answer, .. } = outcome { Some(answer.clone()) } else { None };
-            self.graphs.question_ended(id, answer.map(NamedValue::text));
+            self.graphs.question_ended(id, answer.map(value));
         }
         let call = self.calls.call_mut(id);
         let is_summary = is_model && !call.work.is_turn();
@@ -647,6 +648,7 @@ impl World {
             | Outcome::Cancelled
             | Outcome::Refused { .. }
             | Outcome::Approved
+            | Outcome::NobodyLeft
             | Outcome::Answered { .. } => {}
         }
         if let (Outcome::Done { body, .. }, true) = (outcome, is_answer) {

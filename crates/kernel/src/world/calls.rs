@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 
 use crate::budget::Amounts;
 use crate::primitives::{CallId, Fault, ModelName, SessionId, Time, TimerId};
-use crate::record::Work;
+use crate::record::{WaitFor, Work};
 use crate::world::AgentIx;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,6 +150,10 @@ pub struct Calls {
     /// Those that wait until a prompt prefix is cached.
     uncached: BTreeSet<CallId>,
     running: u32,
+    /// Open waits for a message.
+    listening: u32,
+    /// Open calls that wait for other agents: for a message, for children, or as the child itself.
+    resting: u32,
     last: u64,
 }
 
@@ -167,6 +171,11 @@ impl Calls {
     #[must_use]
     pub const fn running(&self) -> u32 {
         self.running
+    }
+
+    /// Whether every open call waits for another agent, and some for a message.
+    pub(crate) fn all_rest(&self) -> bool {
+        self.listening > 0 && self.resting as usize == self.open.len()
     }
 
     #[must_use]
@@ -198,6 +207,8 @@ impl Calls {
         // An answer has far fewer tool calls.
         let ask = ask.map(|ask| NonZeroU16::MIN.saturating_add(u16::try_from(ask).unwrap_or(u16::MAX)));
         let (connections, past, timer) = (0, None, None);
+        self.listening += u32::from(is_listening(&work));
+        self.resting += u32::from(is_resting(&work));
         let call = Call { agent, work, stage, attempt, stopped, is_void, ask, connections, past, timer };
         self.last = self.last.max(id.0);
         self.open.insert(id, Box::new(call));
@@ -205,7 +216,10 @@ impl Calls {
 
     pub(crate) fn remove(&mut self, id: CallId) {
         self.move_to(id, CallStage::Asked);
-        self.open.remove(&id);
+        if let Some(call) = self.open.remove(&id) {
+            self.listening -= u32::from(is_listening(&call.work));
+            self.resting -= u32::from(is_resting(&call.work));
+        }
     }
 
     /// Panics if the call is not open: that is a bug, and stops this tree only.
@@ -244,4 +258,12 @@ impl Calls {
             CallStage::Waiting(_) | CallStage::Asked => {}
         }
     }
+}
+
+const fn is_listening(work: &Work) -> bool {
+    matches!(work, Work::Wait(WaitFor::Message))
+}
+
+const fn is_resting(work: &Work) -> bool {
+    matches!(work, Work::Wait(_) | Work::Child(_))
 }

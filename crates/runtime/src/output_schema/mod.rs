@@ -35,6 +35,9 @@ pub(crate) fn check_request(request: &Request) -> Result<(), Refusal> {
         let roles = start.definition.roles.values().filter_map(|role| role.turns.as_ref());
         return roles.filter_map(|turns| turns.output_schema.as_deref()).try_for_each(refused);
     }
+    if let Request::Ask(ask) = request {
+        return ask.question.form.schema().map_or(Ok(()), refused);
+    }
     if let Request::Spawn(spawn) = request {
         return spawn.frame.output_schema.as_deref().map_or(Ok(()), refused);
     }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use spinney_journal::{Batch, Entry, Head, Journal, JournalFault, mended, pages};
 use spinney_kernel::context::Contexts;
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::primitives::{Actor, Seq, Time, TreeId};
+use spinney_kernel::primitives::{Actor, Body, Seq, Time, TreeId};
+use spinney_kernel::record::Work;
 use spinney_kernel::rules::report::{Lost, Report, Resumed, Suspended};
+use spinney_kernel::rules::request::Answer;
 use spinney_kernel::rules::{
     Decision, Input, InputKind, Receipt, Reply, Request, decide_report, decide_request,
 };
@@ -15,6 +17,7 @@ use spinney_kernel::world::{TreeState, World};
 
 use super::unfit::checked;
 use crate::clock::Clock;
+use crate::output_schema;
 use crate::rng::Rng;
 
 pub(super) struct LiveState {
@@ -111,12 +114,37 @@ impl LiveState {
     }
 
     /// Decides one request and applies the events. The returned input is what the journal stores.
-    pub(super) fn request(&mut self, by: Actor, request: Request) -> Result<Decided<Reply>, Refusal> {
+    pub(super) fn request(&mut self, by: Actor, mut request: Request) -> Result<Decided<Reply>, Refusal> {
+        if let Request::Answer(answer) = &mut request {
+            self.fit_answer(answer)?;
+        }
         let after = self.world.seq();
         let (now, draw) = (self.next_now(), self.next_draw());
         let decision = decide_request(&mut self.world, now, draw, &by, &request)?;
         let input = Input { now, draw, what: InputKind::Request { by, request: Box::new(request) } };
         Ok(self.decided(after, input, decision))
+    }
+
+    /// Refuses an answer that the schema of its question does not accept, which leaves the question open. No answer can fit a
+    /// schema that is none, so then any does.
+    fn fit_answer(&self, answer: &mut Answer) -> Result<(), Refusal> {
+        let call = self.world.call(answer.question);
+        let Some(Work::Question(question)) = call.map(|call| &call.work) else { return Ok(()) };
+        let Some(schema) = question.form.schema() else { return Ok(()) };
+        if output_schema::check(schema.text()).is_err() {
+            return Ok(());
+        }
+        match output_schema::fit(schema.text(), &answer.answer.text) {
+            Ok(bare) if bare.len() == answer.answer.text.len() => Ok(()),
+            Ok(bare) => {
+                answer.answer = Body::text(bare);
+                Ok(())
+            }
+            Err(mismatch) => {
+                let mismatch = mismatch.describe();
+                Err(Refusal::AnswerMismatch { question: answer.question, mismatch })
+            }
+        }
     }
 
     /// Decides one report and applies the events. The returned input is what the journal stores.

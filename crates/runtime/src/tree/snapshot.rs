@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use spinney_kernel::context::{Contexts, End};
-use spinney_kernel::definition::{Network, SubjectPattern};
+use spinney_kernel::definition::{AnswerForm, Network, SubjectPattern};
 use spinney_kernel::primitives::{AgentId, Body, CallId, Seq};
 use spinney_kernel::record::{ToolAsk, Work};
 use spinney_kernel::world::{AgentView, Call, CallStage, Halt, TreeState, World};
@@ -44,6 +44,9 @@ pub struct OpenQuestion {
     pub text: String,
     /// The whole tool call that a yes permits.
     pub approves: Option<Box<ToolAsk>>,
+    /// What may be answered.
+    #[serde(default, skip_serializing_if = "AnswerForm::is_text")]
+    pub form: AnswerForm,
     /// The hosts that a yes lets that call connect to, beside those of the agent.
     #[serde(default, skip_serializing_if = "Network::is_denied")]
     pub network: Network,
@@ -63,6 +66,7 @@ impl TreeSnapshot {
                 path: world.agents().path(call.agent),
                 text: question.text.clone(),
                 approves: question.approves.clone(),
+                form: question.form.clone(),
                 network: question.network.clone(),
                 offers: question.offered(world.definition()),
             }),

@@ -84,13 +84,15 @@ impl Reader<'_> {
             if let Some(OnLow::Downgrade(model)) = budget.and_then(|budget| budget.on_low.as_ref()) {
                 self.noted(self.is_model(&in_pipeline(&places.path(ix, "budget")), model));
             }
-            let NodeKind::Step(step) = &node.kind else { continue };
-            if let Some(Err(wrong)) =
-                step.output_schema.as_ref().map(|schema| output_schema::check(schema.text()))
-            {
+            let (key, schema) = match &node.kind {
+                NodeKind::Step(step) => ("output_schema", step.output_schema.as_deref()),
+                NodeKind::Ask(ask) => ("answer_schema", ask.form.schema()),
+                _ => continue,
+            };
+            if let Some(Err(wrong)) = schema.map(|schema| output_schema::check(schema.text())) {
                 let whole = if wrong.path.is_empty() { String::new() } else { format!(" at {}", wrong.path) };
-                let message = format!("bad `output_schema`{whole}: {}", wrong.expected);
-                let path = places.path(ix, "output_schema");
+                let message = format!("bad `{key}`{whole}: {}", wrong.expected);
+                let path = places.path(ix, key);
                 let error = self.wrong(&in_pipeline(&path), message);
                 self.note(error.with_help(SCHEMA_HELP));
             }

@@ -55,6 +55,7 @@ mod output_schema;
 mod owners;
 mod parallel;
 mod pausing;
+mod peers;
 mod pipeline_bounds;
 mod program_keys;
 mod questions;

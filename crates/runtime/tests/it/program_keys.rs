@@ -53,7 +53,7 @@ fn programs_with_other_words_look_different() {
     };
     assert_eq!(shown("[/bin/agent, 'a b', '{{ goal }}']"), "/bin/agent 'a b' {{ goal }}");
     assert_eq!(shown("[/bin/agent, a, b, '{{ goal }}']"), "/bin/agent a b {{ goal }}");
-    assert_eq!(shown(r#"[/bin/agent, "it's", "", '{{goal}}']"#), r"/bin/agent 'it'\''s' '' {{goal}}");
+    assert_eq!(shown(r#"[/bin/agent, "it's", "", '{{goal}}']"#), r"/bin/agent 'it'\''s' '' {{ goal }}");
 }
 
 /// G29 (what a file says): a task fills one word, and what only agents with turns have is refused where it is.

@@ -5,7 +5,7 @@ use spinney_journal::Blocking;
 use std::time::Duration;
 
 use spinney::bus::RecordedEvent;
-use spinney::tree::ApplyError;
+use spinney::tree::{ApplyError, RequestError};
 use spinney::{Shutdown, Tree};
 use spinney_kernel::context::Message;
 use spinney_kernel::primitives::{CallId, Seq};
@@ -111,6 +111,70 @@ async fn after_its_timeout_a_question_ends_by_its_policy() {
             "{args}: {end}"
         );
     }
+}
+
+/// O14 (forms): an answer is one of the choices, or JSON that its schema accepts. Another one is refused with what counts, the
+/// question stays open, also after a kill, and the agent reads only what fits.
+#[tokio::test(start_paused = true)]
+async fn o14_only_an_answer_of_its_form_ends_a_question() {
+    let schema = r#"{ type: object, properties: { count: { type: integer } }, required: [count] }"#;
+    for (args, wrong, refused, right, read) in [
+        (", choices: [red, blue]".to_owned(), "Red", "not_a_choice", "red", "red"),
+        (
+            format!(", answer_schema: {schema}"),
+            "three",
+            "answer_mismatch",
+            " {\"count\": 3}\n",
+            "{\"count\": 3}",
+        ),
+        (
+            format!(", answer_schema: {schema}"),
+            r#"{"count":"3"}"#,
+            "answer_mismatch",
+            r#"{"count":3}"#,
+            r#"{"count":3}"#,
+        ),
+    ] {
+        let stage = asks(&args);
+        let tree = killed(&stage).await;
+        let home = stage.home();
+        // Also in a process that does not run the tree.
+        let applied = home.apply(tree.id(), Answer::new(CallId(2), wrong)).await.unwrap_err();
+        assert!(matches!(&applied, ApplyError::Refused(refusal) if refusal.code() == refused), "{applied}");
+        let tree = home.resume(tree.id()).await.unwrap();
+        let answered = tree.answer(CallId(2), wrong).await.unwrap_err();
+        assert!(
+            matches!(&answered, RequestError::Refused(refusal) if refusal.code() == refused),
+            "{answered}"
+        );
+        tree.answer(CallId(2), right).await.unwrap();
+        assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed), "{args}");
+        assert_eq!(read_by(&stage), read, "{args}");
+    }
+}
+
+/// A question that nobody could answer is refused to the model that asks it.
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_can_answer_is_refused() {
+    for (args, reason) in [
+        (", choices: [red]", "1 choices: write 2 to 50"),
+        (", choices: [red, Red]", "is there twice"),
+        (", choices: [red, blue], default: green", "`green` is not one of the choices"),
+        (", choices: [red, blue], answer_schema: {}", "exclude each other"),
+        (", answer_schema: '[1]'", "not a JSON object"),
+    ] {
+        let stage = asks(args);
+        let tree = stage.start(&stage.home(), TREE).await;
+        assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed), "{args}");
+        assert!(read_by(&stage).contains(reason), "{args}: {}", read_by(&stage));
+    }
+    // No answer fits a schema that is none: the person is not trapped.
+    let stage = asks(", answer_schema: { type: 5 }");
+    let tree = stage.start(&stage.home(), TREE).await;
+    settled(&tree).await;
+    tree.answer(CallId(2), "red").await.unwrap();
+    assert_eq!(tree.ended().await.state, TreeState::Ended(ExitKind::Completed));
+    assert_eq!(read_by(&stage), "red");
 }
 
 /// An empty default, and one that the policy does not use, are refused to the model with the reason.

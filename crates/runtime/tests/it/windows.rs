@@ -183,17 +183,17 @@ async fn p6_what_was_borrowed_for_one_request_is_given_back_for_the_next() {
     let tree = home.start(with_windows("root turns=9 tools=ask_human", &[("root", 10_000)])).await.unwrap();
     settled(&tree).await;
     for number in 0..7 {
-        send(&tree, "root", Category::Context, long(&format!("C{number}"), 880)).await;
+        send(&tree, "root", Category::Context, long(&format!("C{number}"), 860)).await;
     }
     answer_all(&tree, "go on").await;
     for number in 0..3 {
-        send(&tree, "root", Category::Dialog, long(&format!("D{number}"), 880)).await;
+        send(&tree, "root", Category::Dialog, long(&format!("D{number}"), 860)).await;
     }
     answer_all(&tree, "go on").await;
     let borrowed = packets_of(&stage, "root").pop().unwrap();
     assert!((0..7).all(|number| has(&borrowed, &format!("C{number}"))));
     assert_eq!(cuts(&tree, &stage).await, 0);
-    send(&tree, "root", Category::Dialog, long("D3", 880)).await;
+    send(&tree, "root", Category::Dialog, long("D3", 860)).await;
     answer_all(&tree, "go on").await;
     let next = packets_of(&stage, "root").pop().unwrap();
     assert!((0..4).all(|number| has(&next, &format!("D{number}"))));

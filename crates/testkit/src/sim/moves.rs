@@ -3,8 +3,8 @@
 use spinney_kernel::budget::{Amounts, CacheWrites, Ceilings, Resource, Usage, Used};
 use spinney_kernel::context::Frame;
 use spinney_kernel::definition::{
-    ApprovalScope, FieldMismatch, GivenMessage, Mismatch, MismatchKind, OnLost, OnLow, RememberedApproval,
-    SubjectPattern,
+    AnswerForm, ApprovalScope, FieldMismatch, GivenMessage, Mismatch, MismatchKind, OnLost, OnLow,
+    RememberedApproval, SubjectPattern,
 };
 use spinney_kernel::primitives::{
     Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Connection, ConnectionEnd, ConnectionRefusal,
@@ -478,7 +478,10 @@ fn question(dice: &mut Dice) -> Question {
         1 => OnTimeout::answer("fine"),
         _ => OnTimeout::Cancel,
     };
-    Question::new("May I?", on_timeout)
+    // A `no` is refused then.
+    let choices = ["yes", "fine"].map(str::to_owned).to_vec();
+    let form = if dice.once_in(4) { AnswerForm::Choices(choices) } else { AnswerForm::Text };
+    Question::new("May I?", on_timeout).in_form(form)
 }
 
 fn wait_for(dice: &mut Dice, world: &World, agent: &AgentId) -> WaitFor {

@@ -227,6 +227,7 @@ fn o12_the_real_error_code_reaches_the_caller() {
         Outcome::Children { ended } => ended.first().map(|end| end.seq),
         Outcome::Message { seq } => Some(*seq),
         Outcome::Done { .. } | Outcome::Failed { .. } | Outcome::Lost | Outcome::Cancelled => None,
+        Outcome::NobodyLeft => None,
         Outcome::Refused { .. } | Outcome::Approved | Outcome::Answered { .. } | Outcome::Expired { .. } => {
             None
         }

@@ -39,13 +39,14 @@ fn what_a_schema_offers_is_taken_and_nothing_else_is() {
         Builtin::SendMessage => {
             json!({ "to": "root", "text": "hi", "topic": "news", "type": "note", "correlation": "c" })
         }
+        Builtin::WaitMessage => json!({ "timeout": "90s" }),
         Builtin::FollowupTask => {
             json!({ "agent": "done", "task": "More.", "budget": { "tokens": 900 }, "timeout": "5m", "detach": true })
         }
         Builtin::ListAgents => json!({}),
         Builtin::CancelAgent => json!({ "agent": "done", "reason": "enough" }),
         Builtin::AskHuman => {
-            json!({ "question": "Which?", "timeout": "10m", "default": "blue", "on_timeout": "default" })
+            json!({ "question": "Which?", "timeout": "10m", "default": "blue", "on_timeout": "default", "choices": ["blue", "red"] })
         }
         Builtin::ReadContext => json!({ "key": "plan" }),
         Builtin::WriteContext => json!({ "key": "plan", "value": null, "expect_version": 0 }),
@@ -61,8 +62,9 @@ fn what_a_schema_offers_is_taken_and_nothing_else_is() {
         let keys = |map: &Map<String, Value>| map.keys().cloned().collect::<BTreeSet<_>>();
         let args_keys = keys(args.as_object().unwrap());
         let offered = keys(properties(&schema));
-        // Schemas of a spawn's answer have their own tests.
-        assert!(offered.difference(&args_keys).all(|key| key == "output_schema"), "{builtin:?}: {offered:?}");
+        // Schemas of answers have their own tests.
+        let has_tests = |key: &String| ["output_schema", "answer_schema"].contains(&key.as_str());
+        assert!(offered.difference(&args_keys).all(has_tests), "{builtin:?}: {offered:?}");
         assert_eq!(args_keys.difference(&offered).count(), 0, "{builtin:?}");
         if builtin == Builtin::SpawnAgent {
             let offered = keys(properties(&schema["properties"]["budget"]));

@@ -588,6 +588,7 @@ fn ended(names: &EventNames, call: CallId, outcome: &Outcome) -> EventText {
             if ended.len() > 1 { main_line(text) } else { detail(text) }
         }
         Outcome::Message { .. } => detail("reads its message".to_owned()),
+        Outcome::NobodyLeft => main_line("gets no message, because every agent waits".to_owned()),
         Outcome::Expired { ended } if ended.is_empty() => main_line("waited too long".to_owned()),
         Outcome::Expired { ended } => {
             main_line(format!("waited too long and continues with {}", agents_of(ended)))

@@ -10,11 +10,12 @@ use spinney::tree::OpenQuestion;
 use spinney_host::control::steering::answerable;
 use spinney_host::control::{Continues, SteerReply};
 use spinney_host::home::ids::{LAST, NamedTree, TreeInHome};
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::CallId;
 use spinney_kernel::rules::request::Answer;
 use spinney_terminal::out;
 use spinney_view::approval::ApprovalExtent;
-use spinney_view::approval_answer::{approval_answer, is_always};
+use spinney_view::typed_answer::typed_answer;
 use spinney_view::wording::short_id;
 
 use super::{Next, ask, finish, next_of, whom};
@@ -32,12 +33,7 @@ pub(in crate::command) async fn answer(home: &Path, args: args::Answer) -> Resul
         AnswerWords::All { tree, question, text } => {
             let question = question_number(question)?;
             let (place, _) = whom(home, tree, None).await?;
-            let answer = if is_always(text) {
-                read(&NamedTree::find(home, tree).await?, question, text).await?
-            } else {
-                Answer::new(question, text)
-            };
-            send(place, answer).await
+            send(place, read(&NamedTree::find(home, tree).await?, question, text).await?).await
         }
         AnswerWords::Two(first, text) => {
             let last = NamedTree::find(home, LAST).await?;
@@ -78,7 +74,7 @@ async fn is_open(named: &NamedTree, number: CallId) -> Result<bool> {
 /// The answer that a text is. One that is not open is refused by the tree, which names those that are.
 async fn read(named: &NamedTree, question: CallId, text: &str) -> Result<Answer> {
     match answerable(named.place(), &named.journal).await?.remove(&question) {
-        Some(open) => Ok(approval_answer(&open, text)?),
+        Some(open) => Ok(typed_answer(&open, text)?),
         None => Ok(Answer::new(question, text)),
     }
 }
@@ -140,14 +136,17 @@ async fn each(named: &NamedTree) -> Result<Exit> {
                 out::note(&format!("question {} stays open", number.0));
                 left_open.insert(number);
             }
-            Some(text) => match ask(place, &[], approval_answer(&question, &text)?).await? {
+            Some(text) => match ask(place, &[], typed_answer(&question, &text)?).await? {
                 SteerReply::Done { continues: now, .. } => {
                     out::note(&format!("answered question {}", number.0));
                     (is_answered, continues) = (true, now);
                 }
-                SteerReply::Refused { message, .. } => {
+                SteerReply::Refused { refusal, message } => {
                     out::complain(&message);
-                    left_open.insert(number);
+                    // A person who did not see what may be answered is asked again.
+                    if !is_of_another_form(refusal.as_deref()) {
+                        left_open.insert(number);
+                    }
                 }
                 SteerReply::Failed { message } => {
                     out::complain(&message);
@@ -166,6 +165,11 @@ async fn each(named: &NamedTree) -> Result<Exit> {
         (true | false, _) => {}
     }
     Ok(Exit::Completed)
+}
+
+/// Whether an answer was none of the choices, or JSON of another form.
+fn is_of_another_form(refusal: Option<&Refusal>) -> bool {
+    matches!(refusal, Some(Refusal::NotAChoice { .. } | Refusal::AnswerMismatch { .. }))
 }
 
 /// What a person types after a question; `None` at the end of the input.

@@ -17,6 +17,9 @@ impl Builtin {
             Self::SendMessage => {
                 "tell an agent something while it runs, without waiting; it reads it before its next turn; one that has completed takes a followup_task instead"
             }
+            Self::WaitMessage => {
+                "wait until an agent writes to you, and read it; ends at once if every agent waits, because nobody is left who could write"
+            }
             Self::FollowupTask => {
                 "ask an agent of yours that has completed for one more thing, and get the answer back here; it still knows what it did; for anything that has nothing to do with that use spawn_agent"
             }
@@ -47,6 +50,7 @@ impl Builtin {
             Self::SpawnAgent => SPAWN,
             Self::WaitAgent => WAIT,
             Self::SendMessage => SEND,
+            Self::WaitMessage => WAIT_MESSAGE,
             Self::FollowupTask => FOLLOWUP,
             Self::ListAgents => LIST,
             Self::CancelAgent => CANCEL,
@@ -63,6 +67,7 @@ impl Builtin {
     pub(crate) const fn schema_under(self, rules: u32) -> &'static str {
         match self {
             Self::AskHuman if rules < 3 => ASK_RULES_2,
+            Self::AskHuman if rules < 7 => ASK_RULES_6,
             _ => self.schema(),
         }
     }
@@ -74,19 +79,23 @@ const WAIT: &str = r#"{"type":"object","properties":{"agents":{"type":"array","i
 
 const SEND: &str = r#"{"type":"object","properties":{"to":{"type":"string"},"text":{"type":"string"},"topic":{"type":"string"},"type":{"type":"string","description":"what kind of message it is, in a word"},"correlation":{"type":"string","description":"what a reply will repeat"}},"required":["to","text"],"additionalProperties":false}"#;
 
+const WAIT_MESSAGE: &str = r#"{"type":"object","properties":{"timeout":{"type":"string","description":"such as 90s or 5m"}},"additionalProperties":false}"#;
+
 const FOLLOWUP: &str = r#"{"type":"object","properties":{"agent":{"type":"string","description":"the id of an agent that you spawned and that has completed"},"task":{"type":"string"},"budget":{"type":"object","description":"as for spawn_agent"},"timeout":{"type":"string"},"detach":{"type":"boolean"}},"required":["agent","task"],"additionalProperties":false}"#;
 
 const LIST: &str = r#"{"type":"object","properties":{},"additionalProperties":false}"#;
 
 const CANCEL: &str = r#"{"type":"object","properties":{"agent":{"type":"string"},"reason":{"type":"string"}},"required":["agent"],"additionalProperties":false}"#;
 
-const ASK: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"},"on_timeout":{"enum":["fail","default","cancel"],"description":"what happens if nobody answers in time: fail (you are told and decide), default (needs `default`), or cancel (you end there)"}},"required":["question"],"additionalProperties":false}"#;
+const ASK: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"},"on_timeout":{"enum":["fail","default","cancel"],"description":"what happens if nobody answers in time: fail (you are told and decide), default (needs `default`), or cancel (you end there)"},"choices":{"type":"array","items":{"type":"string"},"description":"the person picks one"},"answer_schema":{"type":"object","description":"for an answer in JSON"}},"required":["question"],"additionalProperties":false}"#;
 
 const READ_CONTEXT: &str = r#"{"type":"object","properties":{"key":{"type":"string"}},"required":["key"],"additionalProperties":false}"#;
 
 const WRITE_CONTEXT: &str = r#"{"type":"object","properties":{"key":{"type":"string","description":"letters, digits and `_.-`, such as plan or report.draft"},"value":{"description":"any JSON value"},"expect_version":{"type":"integer","description":"write only if the value still has this version; 0 if there must be none"}},"required":["key","value"],"additionalProperties":false}"#;
 
 const LIST_CONTEXT: &str = r#"{"type":"object","properties":{"prefix":{"type":"string","description":"only keys that begin so"}},"additionalProperties":false}"#;
+
+const ASK_RULES_6: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"},"on_timeout":{"enum":["fail","default","cancel"],"description":"what happens if nobody answers in time: fail (you are told and decide), default (needs `default`), or cancel (you end there)"}},"required":["question"],"additionalProperties":false}"#;
 
 const ASK_RULES_2: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"}},"required":["question"],"additionalProperties":false}"#;
 

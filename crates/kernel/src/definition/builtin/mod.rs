@@ -11,6 +11,8 @@ pub enum Builtin {
     WaitAgent,
     SendMessage,
     /// Give a completed child one more task.
+    /// Wait for a message of another agent.
+    WaitMessage,
     FollowupTask,
     /// List the agents of the tree.
     ListAgents,
@@ -24,7 +26,7 @@ pub enum Builtin {
 }
 
 impl Builtin {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::SpawnAgent,
         Self::WaitAgent,
         Self::SendMessage,
@@ -36,6 +38,7 @@ impl Builtin {
         Self::WriteContext,
         Self::ListContext,
         Self::RunPipeline,
+        Self::WaitMessage,
     ];
 
     /// Those of a tree under these rules.
@@ -46,6 +49,7 @@ impl Builtin {
     /// The first rules that know it.
     const fn since(self) -> u32 {
         match self {
+            Self::WaitMessage => 7,
             Self::ReadContext | Self::WriteContext | Self::ListContext | Self::RunPipeline => 5,
             Self::SpawnAgent
             | Self::WaitAgent
@@ -73,6 +77,7 @@ impl Builtin {
             Self::SpawnAgent => "spawn_agent",
             Self::WaitAgent => "wait_agent",
             Self::SendMessage => "send_message",
+            Self::WaitMessage => "wait_message",
             Self::FollowupTask => "followup_task",
             Self::ListAgents => "list_agents",
             Self::CancelAgent => "cancel_agent",

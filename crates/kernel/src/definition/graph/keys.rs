@@ -18,8 +18,18 @@ pub(super) const STEP: [&str; 12] = [
     "undo",
     "budget",
 ];
-pub(super) const ASK: [&str; 8] =
-    ["ask", "id", "output_to", "required", "when", "timeout", "on_timeout", "default"];
+pub(super) const ASK: [&str; 10] = [
+    "ask",
+    "id",
+    "output_to",
+    "required",
+    "when",
+    "timeout",
+    "on_timeout",
+    "default",
+    "choices",
+    "answer_schema",
+];
 pub(super) const UNDO: [&str; 2] = ["agent_id", "task_description"];
 const GROUP: [&str; 6] = ["id", "required", "when", "retry", "timeout", "budget"];
 

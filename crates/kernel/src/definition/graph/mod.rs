@@ -14,8 +14,7 @@ mod shape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::definition::{BudgetSpec, OutputSchema};
-use crate::definition::{Condition, Expression, Template};
+use crate::definition::{AnswerForm, BudgetSpec, Condition, Expression, OutputSchema, Template};
 use crate::primitives::{RoleName, StepId, ValueName};
 
 pub use places::GraphPlaces;
@@ -179,6 +178,9 @@ pub struct AskStep {
     pub timeout_ms: Option<u64>,
     #[serde(default)]
     pub on_timeout: AskTimeout,
+    /// What may be answered.
+    #[serde(default, skip_serializing_if = "AnswerForm::is_text")]
+    pub form: AnswerForm,
 }
 
 /// What happens if there is no answer in time.

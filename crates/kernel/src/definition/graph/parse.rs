@@ -15,7 +15,7 @@ use super::{
     AskStep, AskTimeout, Graph, GraphNode, GraphPlaces, GraphStep, Majority, Members, Missing, NodeIx,
     NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, ProblemCode, VoteRule, keys,
 };
-use crate::definition::{Condition, Expression, Template};
+use crate::definition::{AnswerForm, Condition, Expression, Template};
 use crate::primitives::{RoleName, StepId, ValueName, limit, nearest};
 
 /// `None` if nothing of it can be used further.
@@ -214,9 +214,12 @@ impl<'v> Reader<'v, '_> {
     fn placeholder(&mut self, parent: Option<NodeIx>) {
         let question = Template::parse("").ok();
         let kind = match question {
-            Some(question) => {
-                NodeKind::Ask(Box::new(AskStep { question, timeout_ms: None, on_timeout: AskTimeout::Fail }))
-            }
+            Some(question) => NodeKind::Ask(Box::new(AskStep {
+                question,
+                timeout_ms: None,
+                on_timeout: AskTimeout::Fail,
+                form: AnswerForm::Text,
+            })),
             None => unreachable!("an empty text is a template"),
         };
         let node = self.plain(kind, parent);
@@ -234,7 +237,7 @@ impl<'v> Reader<'v, '_> {
         let agent_id: Option<RoleName> = self.name(ix, keys, "agent_id");
         let task = self.source(ix, keys, "task_description", Template::parse);
         let inputs = self.inputs(ix, keys);
-        let output_schema = self.schema(ix, keys);
+        let output_schema = self.schema(ix, keys, "output_schema");
         let undo = self.undo(ix, keys, agent_id.as_ref());
         let (Some(agent_id), Some(task)) = (agent_id, task) else { return self.placeholder(parent) };
         let step = GraphStep { agent_id, task, inputs, output_schema, undo };
@@ -272,9 +275,25 @@ impl<'v> Reader<'v, '_> {
                 AskTimeout::Fail
             }
         };
+        let form = self.answer_form(ix, keys, &on_timeout);
         let Some(question) = question else { return self.placeholder(parent) };
-        let ask = AskStep { question, timeout_ms, on_timeout };
+        let ask = AskStep { question, timeout_ms, on_timeout, form };
         self.finish(ix, keys, parent, NodeKind::Ask(Box::new(ask)), "ask");
+    }
+
+    /// What a person may answer.
+    fn answer_form(&mut self, ix: NodeIx, keys: Fields<'v>, on_timeout: &AskTimeout) -> AnswerForm {
+        let choices = self.texts(ix, keys, "choices");
+        let schema = self.schema(ix, keys, "answer_schema").map(|schema| *schema);
+        let default = if let AskTimeout::Default(answer) = on_timeout { Some(answer.as_str()) } else { None };
+        let form = AnswerForm::of(choices, schema);
+        match form.and_then(|form| form.check(default).map(|()| form)) {
+            Ok(form) => form,
+            Err(problem) => {
+                self.add(ProblemCode::BadValue, ix, "choices", problem, "");
+                AnswerForm::Text
+            }
+        }
     }
 
     fn group(

@@ -2,10 +2,11 @@
 
 use serde::Deserialize;
 
-use crate::context::{AskArgs, read};
+use crate::context::{AskArgs, TimeoutPolicy, read};
 use crate::definition::{Builtin, Refusal, TimeSpan};
 
-/// Before rules 3, a question could not say what happens if no answer comes in time.
+/// Before rules 3, a question could not say what happens if no answer comes in time; before rules 7, not what an answer must
+/// be.
 pub(crate) fn read_ask(args: &str, rules: u32) -> Result<AskArgs, Refusal> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -14,9 +15,21 @@ pub(crate) fn read_ask(args: &str, rules: u32) -> Result<AskArgs, Refusal> {
         timeout: Option<TimeSpan>,
         default: Option<String>,
     }
-    if rules >= 3 {
-        return read(Builtin::AskHuman, args);
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Rules6 {
+        question: String,
+        timeout: Option<TimeSpan>,
+        default: Option<String>,
+        on_timeout: Option<TimeoutPolicy>,
     }
-    let Rules2 { question, timeout, default } = read(Builtin::AskHuman, args)?;
-    Ok(AskArgs { question, timeout, default, on_timeout: None })
+    let Rules6 { question, timeout, default, on_timeout } = match rules {
+        7.. => return read(Builtin::AskHuman, args),
+        3.. => read(Builtin::AskHuman, args)?,
+        _ => {
+            let Rules2 { question, timeout, default } = read(Builtin::AskHuman, args)?;
+            Rules6 { question, timeout, default, on_timeout: None }
+        }
+    };
+    Ok(AskArgs { question, timeout, default, on_timeout, choices: None, answer_schema: None })
 }

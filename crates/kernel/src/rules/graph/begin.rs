@@ -340,7 +340,7 @@ fn ask(
     text: String,
 ) -> Result<(), NodeEnd> {
     let NodeKind::Ask(ask) = &node.kind else { unreachable!("only an ask asks") };
-    let AskStep { timeout_ms, on_timeout, .. } = ask.as_ref();
+    let AskStep { timeout_ms, on_timeout, form, .. } = ask.as_ref();
     let asker = holder(run(draft, graph), graph, begin.within);
     room_for_call(draft, asker)
         .map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.text(draft.rules())))?;
@@ -352,7 +352,7 @@ fn ask(
     let (call, agent) = (draft.calls().next_id(), draft.agent_id(asker).clone());
     let at = draft.now().after_ms(timeout_ms.unwrap_or(limit::QUESTION_TIMEOUT_MS));
     let alarm = Alarm { timer: draft.next_timer(), at };
-    let question = Question::new(text, on_timeout);
+    let question = Question::new(text, on_timeout).in_form(form.clone());
     draft.record(Event::QuestionAsked { call, agent, ask: None, question, alarm });
     Ok(())
 }

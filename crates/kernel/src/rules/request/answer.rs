@@ -61,6 +61,9 @@ impl Answer {
             turn::remember(draft, self.question, remember)?;
             return Ok(Accepted {});
         }
+        if let Some(Work::Question(question)) = draft.call(self.question).map(|call| &call.work) {
+            question.form.check_answer(self.question, &self.answer.text)?;
+        }
         if !turn::answered(draft, self.question, Some(&self.answer.text)) {
             let answered = Outcome::Answered { answer: self.answer.clone(), is_default: false };
             call::end(draft, self.question, answered);

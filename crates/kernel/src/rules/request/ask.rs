@@ -42,9 +42,14 @@ impl Ask {
         room_for_call(draft, ix)?;
         let ms = timeout(self.timeout_ms, limit::QUESTION_TIMEOUT_MS)?;
         check_said("question", &self.question.text, limit::TEXT_BYTES_MAX)?;
-        if let OnTimeout::Default(answer) = &self.question.on_timeout {
-            answer.checked("default answer")?;
-        }
+        let default = match &self.question.on_timeout {
+            OnTimeout::Default(answer) => {
+                answer.checked("default answer")?;
+                Some(answer.text.as_str())
+            }
+            OnTimeout::Fail | OnTimeout::Cancel => None,
+        };
+        self.question.form.check(default).map_err(|reason| Refusal::BadQuestion { reason })?;
         if let Some(asking) = self.question.call {
             let is_its = |call: &Call| {
                 call.agent == ix && call.is_running() && !call.stopped && matches!(call.work, Work::Tool(_))

@@ -206,7 +206,7 @@ fn acting(world: &World, by: &Actor, agent: &AgentId) -> Result<AgentIx, Refusal
 }
 
 /// Refuses an agent that only stands for a graph or a group of one: it reads nothing, and its result is its steps'.
-fn check_not_for_steps(world: &World, ix: AgentIx) -> Result<(), Refusal> {
+pub(crate) fn check_not_for_steps(world: &World, ix: AgentIx) -> Result<(), Refusal> {
     let role = &world.agent(ix).terms.role;
     if role.is_of_graphs() && !world.definition().roles.contains_key(role) {
         return Err(Refusal::StandsForSteps { agent: world.agent_id(ix).clone() });

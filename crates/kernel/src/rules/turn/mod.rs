@@ -333,6 +333,7 @@ fn failure(rules: u32, outcome: &Outcome) -> Exit {
         | Outcome::Approved
         | Outcome::Children { .. }
         | Outcome::Message { .. }
+        | Outcome::NobodyLeft
         | Outcome::Expired { .. } => {
             Exit::failed(FailureCode::Model(FaultKind::Stopped), "the model call was stopped")
         }

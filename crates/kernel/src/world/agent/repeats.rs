@@ -65,6 +65,7 @@ impl Repeated {
             | Outcome::Cancelled
             | Outcome::Answered { .. }
             | Outcome::Message { .. }
+            | Outcome::NobodyLeft
             | Outcome::Expired { .. } => self.change(ask, |_| AskedCall::Uncounted),
         }
     }
@@ -133,6 +134,7 @@ pub(super) fn is_counted(ask: &ToolAsk) -> bool {
     match builtin {
         Some(
             Builtin::WaitAgent
+            | Builtin::WaitMessage
             | Builtin::ListAgents
             | Builtin::AskHuman
             | Builtin::ReadContext

@@ -125,6 +125,14 @@ fn key_of(of: &str, key: &str) -> Option<(Value, &'static str)> {
             "What happens if there is no answer in time; default fail.",
         ),
         (_, "default") => (text(), "The answer that counts if there is none in time."),
+        (_, "choices") => (
+            json!({ "type": "array", "items": text(), "minItems": limit::CHOICES_MIN, "maxItems": limit::CHOICES_MAX }),
+            "The answers that count; the person picks one.",
+        ),
+        (_, "answer_schema") => (
+            json!({ "type": ["object", "string"] }),
+            "The JSON Schema of the answer, as a map or as JSON in a text; not with choices.",
+        ),
         (_, "sequence") => (to(NODE), "Members that run one after the other."),
         (_, "parallel") => (to(NODE), "Members that run at the same time, after what they read is written."),
         (_, "map") => (to(NODE), "Members that run once for each item of a list."),

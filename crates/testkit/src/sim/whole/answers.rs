@@ -115,6 +115,7 @@ impl Speaker<'_> {
             (Mode::Serial | Mode::Wild, 22) => {
                 ("cancel_agent", format!(r#"{{"agent":"{}"}}"#, self.child(dice)))
             }
+            (Mode::Serial | Mode::Wild, 33) => ("wait_message", r#"{"timeout":5}"#.to_owned()),
             (Mode::Serial, 23) => ("list_agents", "{}".to_owned()),
             (Mode::Serial, 26..29) => ("write_context", self.writing(dice)),
             (Mode::Serial, 29..31) => ("read_context", r#"{"key":"notes"}"#.to_owned()),
@@ -166,7 +167,8 @@ impl Speaker<'_> {
             (Mode::Wild, 1) => r#","timeout":1"#,
             _ => "",
         };
-        format!(r#"{{"question":"{} at {}?"{terms}}}"#, self.agent, self.turn)
+        let choices = if dice.once_in(3) { r#","choices":["blue","green"]"# } else { "" };
+        format!(r#"{{"question":"{} at {}?"{terms}{choices}}}"#, self.agent, self.turn)
     }
 
     fn message(&self, dice: &mut Dice) -> String {

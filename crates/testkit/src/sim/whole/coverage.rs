@@ -6,7 +6,7 @@ use spinney_kernel::record::{
 };
 
 /// What must happen at least once for a run to count.
-pub const TELLING: [&str; 57] = [
+pub const TELLING: [&str; 60] = [
     "another owner claimed the tree",
     "a child was spawned",
     "a detached child was spawned",
@@ -32,6 +32,8 @@ pub const TELLING: [&str; 57] = [
     "a tool asked a person",
     "a wait brought children",
     "a wait expired",
+    "nobody was left who could write",
+    "a message ended a wait",
     "a tool was refused",
     "a message was sent",
     "the tree halted",
@@ -51,6 +53,7 @@ pub const TELLING: [&str; 57] = [
     "active time was up",
     "a default answer counted",
     "a late answer was refused",
+    "an answer that is not a choice was refused",
     "a shared value was read",
     "a shared value was written",
     "a shared value was written over",
@@ -171,6 +174,8 @@ fn ended(outcome: &Outcome) -> Option<&'static str> {
         Outcome::Approved => Some("a tool was approved"),
         Outcome::Children { .. } => Some("a wait brought children"),
         Outcome::Expired { .. } => Some("a wait expired"),
-        Outcome::Cancelled | Outcome::Refused { .. } | Outcome::Message { .. } => None,
+        Outcome::NobodyLeft => Some("nobody was left who could write"),
+        Outcome::Message { .. } => Some("a message ended a wait"),
+        Outcome::Cancelled | Outcome::Refused { .. } => None,
     }
 }

@@ -9,6 +9,7 @@ use spinney::Tree;
 use spinney::clock::Clock;
 use spinney::tree::RequestError;
 use spinney_kernel::budget::{Amounts, Resource};
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Actor, AgentId, Body, CallId, Running, Seq};
 use spinney_kernel::record::{Event, Outcome, Work};
 use spinney_kernel::rules::request::{
@@ -21,6 +22,8 @@ use super::sim_tree::{Mode, SimTree};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Wish {
     Answer(CallId),
+    /// After an answer that is not one of the choices.
+    Choose(CallId),
     Raise,
     Redirect(AgentId),
     Send(AgentId),
@@ -72,8 +75,15 @@ impl People {
                 self.wishes.remove(&wish);
                 // A refusal is also an answer.
                 let asked = tree.request(Actor::PERSON, self.request(&wish)).await;
-                if let (Wish::Answer(_), Err(RequestError::Refused(_))) = (&wish, &asked) {
-                    record.saw("a late answer was refused");
+                match (&wish, &asked) {
+                    (Wish::Answer(call), Err(RequestError::Refused(Refusal::NotAChoice { .. }))) => {
+                        record.saw("an answer that is not a choice was refused");
+                        self.want(Wish::Choose(*call));
+                    }
+                    (Wish::Answer(_), Err(RequestError::Refused(_))) => {
+                        record.saw("a late answer was refused");
+                    }
+                    _ => {}
                 }
                 continue;
             }
@@ -98,7 +108,10 @@ impl People {
             Event::CallEnded {
                 call, outcome: Outcome::Expired { .. } | Outcome::Answered { .. }, ..
             } if self.plot.mode == Mode::Wild && self.plot.dice(&format!("late/{call}")).once_in(2) => {}
-            Event::CallEnded { call, .. } => self.granted(&Wish::Answer(*call)),
+            Event::CallEnded { call, .. } => {
+                self.granted(&Wish::Answer(*call));
+                self.granted(&Wish::Choose(*call));
+            }
             Event::TreeHalted { .. } => {
                 self.halts += 1;
                 let enough = self.plot.dice(&format!("halts/{}", self.halts)).once_in(4);
@@ -232,7 +245,7 @@ impl People {
             | Wish::Checkpoint(agent)
             | Wish::Rollback(agent, _)
             | Wish::Charge(agent) => agent != gone,
-            Wish::Answer(_) | Wish::Raise => true,
+            Wish::Answer(_) | Wish::Choose(_) | Wish::Raise => true,
         });
     }
 
@@ -243,6 +256,7 @@ impl People {
                     self.plot.mode == Mode::Wild && self.plot.dice(&format!("no/{question}")).once_in(3);
                 Request::Answer(Answer::new(question, if refuses { "not that" } else { "yes" }))
             }
+            Wish::Choose(question) => Request::Answer(Answer::new(question, "blue")),
             Wish::Raise => {
                 let add = Amounts::cost(12_000_000).with(Resource::Tokens, 12_000);
                 Request::Raise(Raise {

@@ -306,6 +306,7 @@ fn is_stop(event: &Event) -> bool {
         | Outcome::Approved
         | Outcome::Children { .. }
         | Outcome::Message { .. }
+        | Outcome::NobodyLeft
         | Outcome::Expired { .. } => false,
     }
 }

@@ -103,18 +103,36 @@ impl<'v> Reader<'v, '_> {
         Some(Box::new(Undo { agent_id, task }))
     }
 
-    pub(super) fn schema(&mut self, ix: NodeIx, keys: Fields<'v>) -> Option<Box<OutputSchema>> {
-        let read = match keys.get("output_schema")? {
+    pub(super) fn schema(
+        &mut self,
+        ix: NodeIx,
+        keys: Fields<'v>,
+        key: &'static str,
+    ) -> Option<Box<OutputSchema>> {
+        let read = match keys.get(key)? {
             Value::String(text) => OutputSchema::read(text),
             value => OutputSchema::from_value(value),
         };
         match read {
             Ok(schema) => Some(Box::new(schema)),
             Err(refusal) => {
-                self.add(ProblemCode::BadValue, ix, "output_schema", refusal.to_string(), "");
+                self.add(ProblemCode::BadValue, ix, key, refusal.to_string(), "");
                 None
             }
         }
+    }
+
+    /// A list of texts.
+    pub(super) fn texts(&mut self, ix: NodeIx, keys: Fields<'v>, key: &'static str) -> Option<Vec<String>> {
+        let value = keys.get(key)?;
+        let texts = value.as_array().and_then(|texts| {
+            texts.iter().map(|text| text.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+        });
+        if texts.is_none() {
+            let message = format!("`{key}` is not a list of texts");
+            self.add(ProblemCode::BadValue, ix, key, message, "write [text, text]; put numbers into quotes");
+        }
+        texts
     }
 
     /// Its ceilings, and its timeout as part of them.

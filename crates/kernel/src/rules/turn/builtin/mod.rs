@@ -5,7 +5,7 @@ pub(super) use crate::definition::Builtin;
 
 use crate::context::{
     CancelArgs, FollowupArgs, Frame, ListArgs, ListContextArgs, PipelineArgs, ReadContextArgs, SendArgs,
-    SharedText, SpawnArgs, WaitArgs, WriteContextArgs, read,
+    SharedText, SpawnArgs, WaitArgs, WaitMessageArgs, WriteContextArgs, read,
 };
 use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, TimeSpan};
 use crate::primitives::{Actor, AgentId, Body, Envelope, TokenCount, ToolName, cut, limit};
@@ -81,8 +81,14 @@ pub(super) fn run(
                 args.complete(policy);
                 timeout_ms = timeout_ms.or(policy.timeout_ms);
             }
-            let question = Question::new(std::mem::take(&mut args.question), args.on_timeout()?);
+            let (text, form) = (std::mem::take(&mut args.question), args.form()?);
+            let question = Question::new(text, args.on_timeout()?).in_form(form);
             Ask { agent, question, timeout_ms }.decide(draft, &by).map(|_| None)
+        }
+        Builtin::WaitMessage => {
+            let WaitMessageArgs { timeout } = read(builtin, args)?;
+            let timeout_ms = timeout.map(TimeSpan::ms);
+            Wait { agent, wait: WaitFor::Message, timeout_ms }.decide(draft, &by).map(|_| None)
         }
         Builtin::ReadContext => {
             let ReadContextArgs { key } = read(builtin, args)?;

@@ -1,4 +1,5 @@
-//! What a person answers to a question, in words: `yes`, a reason why not, or an approval of more than one call.
+//! What a person types as the answer to a question: a text, a choice or its number, `yes`, a reason why not, or an approval of
+//! more than one call.
 //!
 //! ```text
 //! always for this agent                   every call of this agent that the question offers
@@ -32,17 +33,11 @@ pub enum UnclearAnswer {
 ///
 /// # Errors
 /// If it begins with `always`, is about a tool, and cannot be understood. Nothing is answered then.
-pub fn approval_answer(open: &OpenQuestion, text: &str) -> Result<Answer, UnclearAnswer> {
+pub fn typed_answer(open: &OpenQuestion, text: &str) -> Result<Answer, UnclearAnswer> {
     match (&open.approves, after(text.trim(), ALWAYS)) {
         (Some(_), Some(rest)) => Ok(Answer::always(open.question, remembered(open, rest)?)),
-        _ => Ok(Answer::new(open.question, text)),
+        _ => Ok(Answer::new(open.question, open.form.chosen(text).unwrap_or(text))),
     }
-}
-
-/// Whether a text begins like an approval of more than one call.
-#[must_use]
-pub fn is_always(text: &str) -> bool {
-    after(text.trim(), ALWAYS).is_some()
 }
 
 fn remembered(open: &OpenQuestion, rest: &str) -> Result<RememberedApproval, UnclearAnswer> {
@@ -84,7 +79,7 @@ fn after<'a>(text: &'a str, word: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use spinney_kernel::definition::Network;
+    use spinney_kernel::definition::{AnswerForm, Network};
     use spinney_kernel::primitives::CallId;
     use spinney_kernel::record::ToolAsk;
 
@@ -94,11 +89,20 @@ mod tests {
         let approves = Some(Box::new(ToolAsk::new("1", "write_file", "{}")));
         let offers = offers.and_then(|offers| offers.parse().ok());
         let (path, text, network) = (Vec::new(), String::new(), Network::Denied);
-        OpenQuestion { question: CallId(4), path, call: None, text, approves, network, offers }
+        OpenQuestion {
+            question: CallId(4),
+            path,
+            call: None,
+            text,
+            approves,
+            form: AnswerForm::Text,
+            network,
+            offers,
+        }
     }
 
     fn read(text: &str) -> String {
-        match approval_answer(&open(Some("outputs/*")), text) {
+        match typed_answer(&open(Some("outputs/*")), text) {
             Ok(Answer { remember: Some(remember), .. }) => {
                 format!("{}: {}", remember.scope.as_str(), remember.pattern)
             }
@@ -131,11 +135,11 @@ mod tests {
             ("always for this tree: A.org:443", Ok(hosts)),
             ("always for this tree: *", Err(UnclearAnswer::Host)),
         ] {
-            let read = approval_answer(&about_hosts, text).map(|answer| answer.remember.unwrap().pattern);
+            let read = typed_answer(&about_hosts, text).map(|answer| answer.remember.unwrap().pattern);
             assert_eq!(read, pattern, "{text}");
         }
-        assert_eq!(approval_answer(&open(None), "always for this agent"), Err(UnclearAnswer::Once));
+        assert_eq!(typed_answer(&open(None), "always for this agent"), Err(UnclearAnswer::Once));
         let question = OpenQuestion { approves: None, ..open(None) };
-        assert_eq!(approval_answer(&question, "always"), Ok(Answer::new(CallId(4), "always")));
+        assert_eq!(typed_answer(&question, "always"), Ok(Answer::new(CallId(4), "always")));
     }
 }
