@@ -41,7 +41,7 @@ doctest: ## and that the library builds without SQLite
 docs:
 	$(CARGO) doc --workspace --locked --no-deps --quiet
 
-test-peers: ## aimock, a real small model, Claude Code, Codex and MCP servers, installed into a cache by peers/install; see docs/models.md
+test-peers: ## aimock, a real small model, Claude Code, Codex, Gemini CLI and MCP servers, installed into a cache by peers/install; see docs/models.md
 	peers=$$(peers/install) && export SPINNEY_PEERS="$$peers" && \
 	$(CARGO) clippy --locked -p spinney-cli --features peers --tests -- -D warnings && \
 	if [ "$(NEXTEST)" = yes ]; then $(CARGO) nextest run --locked -p spinney-cli --features peers -E 'test(/^peers::/)'; \

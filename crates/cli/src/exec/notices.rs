@@ -84,7 +84,7 @@ pub(crate) fn notices(
             until_words(until, Time(SystemClock::new().now_ms()))
         )),
         Notice::OtherAnswer { message } => out::note(&format!(
-            "spinney: {message}; such a call costs nothing. Check the address that ANTHROPIC_BASE_URL or OPENAI_BASE_URL names"
+            "spinney: {message}; such a call costs nothing. Check the address that ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL names"
         )),
         Notice::OutsideBound { name } => {
             out::note(&format!(

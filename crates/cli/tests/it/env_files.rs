@@ -190,7 +190,8 @@ fn a_run_inside_a_run_reads_no_files() {
     let (stage, upstream) = (TestFolder::stranger(), Upstream::new(vec![used(900)]));
     keys(&stage, &format!("ANTHROPIC_API_KEY={KEY}\nANTHROPIC_BASE_URL={}\n", upstream.url));
     let inner = format!(
-        "unset ANTHROPIC_API_KEY ANTHROPIC_BASE_URL ANTHROPIC_AUTH_TOKEN OPENAI_API_KEY OPENAI_BASE_URL CODEX_API_KEY\n\
+        "unset ANTHROPIC_API_KEY ANTHROPIC_BASE_URL ANTHROPIC_AUTH_TOKEN OPENAI_API_KEY OPENAI_BASE_URL CODEX_API_KEY \
+         GEMINI_API_KEY GOOGLE_API_KEY GOOGLE_GEMINI_BASE_URL\n\
          {} exec --budget-usd 50 -- true; echo inner: $?",
         env!("CARGO_BIN_EXE_spinney")
     );

@@ -22,7 +22,7 @@ pub(crate) struct Recipe {
 
 /// Writes the files of the section into a folder, and returns its recipes, on a port that is free.
 pub(crate) fn recipes(folder: &Path) -> Vec<Recipe> {
-    const PROGRAMS: [&str; 6] = ["aider", "pi", "cn", "cline", "copilot", "node"];
+    const PROGRAMS: [&str; 7] = ["aider", "pi", "cn", "cline", "copilot", "gemini", "node"];
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/exec.md");
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let page = fs::read_to_string(page).unwrap().replace("127.0.0.1:4100", &format!("127.0.0.1:{port}"));
@@ -68,7 +68,7 @@ pub(crate) fn run(
 }
 
 /// What a stand-in does: it sets `at`, the address of its provider without `/v1`, and `key`, and makes one call.
-const STAND_INS: [(&str, &str); 6] = [
+const STAND_INS: [(&str, &str); 7] = [
     ("aider", "at=${2%/v1} key=$4"),
     ("pi", r#"at=$(grep -o 'http://[^"]*' "$PI_CODING_AGENT_DIR/models.json") key=$ANTHROPIC_API_KEY"#),
     ("cn", r#"at=$(sed -n 's/.*apiBase: //p' "$2") at=${at%/v1/} key=$ANTHROPIC_API_KEY"#),
@@ -78,6 +78,11 @@ const STAND_INS: [(&str, &str); 6] = [
            at=$(cat "$2/at") at=${at%/v1} key=$(cat "$2/key")"#,
     ),
     ("copilot", "at=${COPILOT_PROVIDER_BASE_URL%/v1} key=$COPILOT_PROVIDER_API_KEY"),
+    (
+        "gemini",
+        r#"grep -q '"gemini-api-key"' "$GEMINI_CLI_HOME/.gemini/settings.json" || exit
+           at=$GOOGLE_GEMINI_BASE_URL key=$GEMINI_API_KEY"#,
+    ),
     ("node", "at=${OPENAI_BASE_URL%/v1} key=$OPENAI_API_KEY"),
 ];
 

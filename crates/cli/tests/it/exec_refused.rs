@@ -33,7 +33,7 @@ fn an_unknown_path_is_in_the_report_of_a_program_that_makes_no_call() {
     let ended = exec(&stage, &upstream, &[], &script).end();
     let told =
         ended.err.lines().find(|line| line.contains("refused")).unwrap_or_else(|| panic!("{}", ended.err));
-    insta::assert_snapshot!(told, @"spinney: the gateway refused 1 request: the gateway does not serve GET /v1/nowhere: it serves messages, chat completions, responses, token counts and lists of models");
+    insta::assert_snapshot!(told, @"spinney: the gateway refused 1 request: the gateway does not serve GET /v1/nowhere: it serves messages, chat completions, responses, Gemini's generateContent and streamGenerateContent, token counts and lists of models");
     let ended = exec(&stage, &upstream, &[], &format!("{script}\n").replace("exit 1", "call 10 one")).end();
     assert!(!ended.err.contains("refused"), "{}", ended.err);
 }
@@ -168,7 +168,7 @@ fn a_request_with_another_key_than_the_runs_says_so() {
 
 /// A program that speaks Gemini's format shows its key in another header. What it does wrong is the format.
 #[test]
-fn a_request_in_geminis_format_is_told_which_formats_there_are() {
+fn a_method_of_gemini_that_is_not_served_is_told_what_is() {
     let (stage, upstream) = (TestFolder::new(), Upstream::new(vec![used(10)]));
     let get = GET.replace("x-api-key", "x-goog-api-key");
     let script = format!("{get}\nget /v1beta/models/gemini-2.5-pro:generateContent");

@@ -219,9 +219,9 @@ fn a_program_that_sends_no_request_gets_a_hint_however_it_ends() {
 #[test]
 fn keys_of_other_providers_are_listed_at_the_start_and_can_be_hidden() {
     let stage = TestFolder::new();
-    let program = stage.file("program.sh", "env | grep -E '^(GEMINI|OPENROUTER|AZURE_OPENAI|MY)_' | sort\n");
+    let program = stage.file("program.sh", "env | grep -E '^(GROQ|OPENROUTER|AZURE_OPENAI|MY)_' | sort\n");
     let keys = [
-        ("GEMINI_API_KEY", "AIza-1"),
+        ("GROQ_API_KEY", "gsk-1"),
         ("OPENROUTER_API_KEY", "sk-or-2"),
         ("AZURE_OPENAI_API_KEY", "azure-3"),
         ("AZURE_OPENAI_ENDPOINT", "https://example.test"),
@@ -239,9 +239,9 @@ fn keys_of_other_providers_are_listed_at_the_start_and_can_be_hidden() {
     };
     let seen = run(&[]);
     let note = seen.err.lines().find(|line| line.contains("other providers' keys")).unwrap_or_default();
-    assert!(note.contains("AZURE_OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY"), "{}", seen.err);
+    assert!(note.contains("AZURE_OPENAI_API_KEY, GROQ_API_KEY, OPENROUTER_API_KEY"), "{}", seen.err);
     assert!(note.contains("--hide-keys") && !note.contains("MY_") && !note.contains("MISTRAL"), "{note}");
-    assert!(!note.contains("AIza-1"), "{note}");
+    assert!(!note.contains("gsk-1"), "{note}");
     assert_eq!(seen.out.lines().count(), 5, "{}", seen.out);
     let hidden = run(&["--hide-keys"]);
     assert!(!hidden.err.contains("other providers' keys"), "{}", hidden.err);

@@ -154,6 +154,9 @@ fn every_option_of_a_program_has_its_value_and_its_source() {
     OPENAI_API_KEY  set  environment OPENAI_API_KEY
     CODEX_API_KEY  –  default
     OPENAI_BASE_URL  own.example:8443  [folder]/keys.env
+    GEMINI_API_KEY  –  default
+    GOOGLE_API_KEY  –  default
+    GOOGLE_GEMINI_BASE_URL  –  default
     allow_hosts  127.0.0.1:1  config.toml
     notify  true  config.toml
     env_files  [folder]/keys.env  config.toml
@@ -189,6 +192,9 @@ fn every_option_of_a_program_has_its_value_and_its_source() {
     OPENAI_API_KEY  set  environment OPENAI_API_KEY
     CODEX_API_KEY  –  default
     OPENAI_BASE_URL  own.example:8443  [folder]/keys.env
+    GEMINI_API_KEY  –  default
+    GOOGLE_API_KEY  –  default
+    GOOGLE_GEMINI_BASE_URL  –  default
     allow_hosts  127.0.0.1:1  config.toml
     notify  true  config.toml
     env_files  [folder]/keys.env  config.toml

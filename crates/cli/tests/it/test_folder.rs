@@ -126,6 +126,10 @@ impl TestFolder {
             "CODEX_API_KEY",
             "CODEX_HOME",
             "GEMINI_API_KEY",
+            "GEMINI_CLI_HOME",
+            "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
+            "GOOGLE_API_KEY",
+            "GOOGLE_GEMINI_BASE_URL",
             "OPENAI_API_KEY",
             "OPENAI_BASE_URL",
         ] {

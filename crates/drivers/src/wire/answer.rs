@@ -36,6 +36,17 @@ impl OpaqueHash {
         Self(hash)
     }
 
+    /// Bytes in base64. Programs decode them and write them again in the other alphabet, or without padding.
+    #[must_use]
+    pub fn of_base64(text: &str) -> Self {
+        let plain = text.trim_end_matches('=').chars().map(|letter| match letter {
+            '-' => '+',
+            '_' => '/',
+            letter => letter,
+        });
+        Self::new(&plain.collect::<String>())
+    }
+
     /// An argument of a call, which a program may pass to another agent. It never equals the hash of reasoning.
     #[must_use]
     pub fn of_argument(text: &str) -> Self {

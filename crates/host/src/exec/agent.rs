@@ -129,7 +129,8 @@ impl AgentStart {
             }
             ProgramCommand::Words(template) => {
                 let AgentWork::Task(task) = work else { return Err(AgentStartError::NoSessions) };
-                let place = GatewayPlace { anthropic: &anthropic, open_ai: &open_ai, key };
+                let place =
+                    GatewayPlace { anthropic: &anthropic, open_ai: &open_ai, gemini: &anthropic, key };
                 // Before the task is in it: a task may well speak of a key.
                 let led = template.clone().with_fixed_words(|word| {
                     place.fill(vec![word.into()]).pop()?.into_string().ok().filter(|filled| filled != word)
@@ -200,6 +201,7 @@ fn opencode_config(anthropic: &str, open_ai: &str, key: &str) -> String {
     let provider = |url: &str| json!({ "options": { "baseURL": url, "apiKey": key } });
     let providers = json!({
         "anthropic": provider(&format!("{anthropic}/v1")),
+        "google": provider(&format!("{anthropic}/v1beta")),
         "openai": provider(open_ai),
     });
     json!({ "provider": providers, "autoupdate": false, "share": "disabled" }).to_string()

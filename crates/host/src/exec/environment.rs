@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::claude::{ClaudeArguments, SWITCHES};
 use super::codex::{CodexArguments, WebSearch};
+use super::gemini;
 use super::keys::CalledProviders;
 use super::placeholders::GatewayPlace;
 use super::program::{ProgramStart, base_name};
@@ -27,10 +28,16 @@ pub struct UserEnvironment {
     pub open_ai_base_url: Option<String>,
     /// The key for them.
     pub open_ai_key: Option<String>,
+    /// Where calls to Gemini go, if not to Google's own server.
+    pub gemini_base_url: Option<String>,
+    /// The key for them.
+    pub gemini_key: Option<String>,
     /// Where Claude Code has a login by subscription, if it has one. What is in there is not read.
     pub claude_login: Option<String>,
     /// Where Codex has a stored login.
     pub codex_login: Option<String>,
+    /// Where Gemini CLI has a stored login, and what it would call without a key.
+    pub gemini_login: Option<String>,
     /// Whose format Copilot speaks, if the user says it.
     copilot_type: Option<String>,
     no_proxy: Option<String>,
@@ -66,7 +73,7 @@ const CLAUDE_TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
 /// Variables that would show the program a key of the user, or lead it past the gateway. Copilot has several more; those that
 /// name no address and no key stay.
-const REMOVED: [&str; 18] = [
+const REMOVED: [&str; 28] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_BASE_URL",
@@ -82,6 +89,16 @@ const REMOVED: [&str; 18] = [
     "COPILOT_PROVIDER_BEARER_TOKEN",
     "COPILOT_PROVIDER_HEADERS",
     COPILOT_TYPE,
+    "CODE_ASSIST_ENDPOINT",
+    "GEMINI_API_KEY",
+    "GEMINI_API_KEY_AUTH_MECHANISM",
+    "GOOGLE_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+    "GOOGLE_GENAI_API_VERSION",
+    "GOOGLE_GENAI_USE_ENTERPRISE",
+    "GOOGLE_GENAI_USE_GCA",
+    "GOOGLE_GENAI_USE_VERTEXAI",
+    "GOOGLE_VERTEX_BASE_URL",
     "OPENAI_API_BASE",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
@@ -131,7 +148,12 @@ impl UserEnvironment {
             AnthropicKey::AuthToken(text) => ("ANTHROPIC_AUTH_TOKEN", text),
         });
         let open_ai = self.open_ai_key.as_ref().map(|key| ("OPENAI_API_KEY", key));
-        let keys = anthropic.into_iter().chain(open_ai).map(|(name, key)| (name.to_owned(), key.clone()));
+        let gemini = self.gemini_key.as_ref().map(|key| ("GEMINI_API_KEY", key));
+        let keys = anthropic
+            .into_iter()
+            .chain(open_ai)
+            .chain(gemini)
+            .map(|(name, key)| (name.to_owned(), key.clone()));
         keys.chain(self.secrets.iter().cloned())
     }
 
@@ -152,11 +174,15 @@ impl UserEnvironment {
             }),
             open_ai_base_url: value(&["OPENAI_BASE_URL"]),
             open_ai_key: value(&["OPENAI_API_KEY", "CODEX_API_KEY"]),
+            gemini_base_url: value(&["GOOGLE_GEMINI_BASE_URL"]),
+            gemini_key: value(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]),
             claude_login: of_environment(CLAUDE_TOKEN)
                 .filter(|token| !token.is_empty())
                 .map(|_| CLAUDE_TOKEN.to_owned())
                 .or_else(|| stored("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")),
             codex_login: stored("CODEX_HOME", ".codex", "auth.json"),
+            // The variable names another home, and not the folder in it.
+            gemini_login: stored(gemini::HOME, "", ".gemini/oauth_creds.json"),
             copilot_type: of_environment(COPILOT_TYPE),
             // The program gets it, so it is the environment's and no file's.
             no_proxy: ["NO_PROXY", "no_proxy"]
@@ -177,6 +203,7 @@ pub struct AskedProgram {
 enum AskedArguments {
     ClaudeCode(ClaudeArguments),
     Codex(CodexArguments),
+    Gemini(Vec<OsString>),
     Other(Vec<OsString>),
 }
 
@@ -186,6 +213,10 @@ impl AskedProgram {
         let args = match base_name(program).as_str() {
             "claude" => AskedArguments::ClaudeCode(ClaudeArguments::read(args)?),
             "codex" => AskedArguments::Codex(CodexArguments::read(args)?),
+            "gemini" => {
+                gemini::check_login()?;
+                AskedArguments::Gemini(args.to_vec())
+            }
             _ => AskedArguments::Other(args.to_vec()),
         };
         Ok(Self { program: program.to_owned(), args })
@@ -203,7 +234,7 @@ impl AskedProgram {
     pub fn check_boxed(&self) -> Result<(), BadArguments> {
         match &self.args {
             AskedArguments::Codex(args) => args.check_sandbox(),
-            AskedArguments::ClaudeCode(_) | AskedArguments::Other(_) => Ok(()),
+            AskedArguments::ClaudeCode(_) | AskedArguments::Gemini(_) | AskedArguments::Other(_) => Ok(()),
         }
     }
 
@@ -212,6 +243,7 @@ impl AskedProgram {
         match self.args {
             AskedArguments::ClaudeCode(_) => CalledProviders::Anthropic,
             AskedArguments::Codex(_) => CalledProviders::OpenAi,
+            AskedArguments::Gemini(_) => CalledProviders::Gemini,
             AskedArguments::Other(_) => CalledProviders::Any,
         }
     }
@@ -233,15 +265,22 @@ impl AskedProgram {
         let set = gateway_variables(at, key, user, is_claude).into_iter();
         // One of a file of variables is not in our own environment.
         let secrets = user.secrets.iter().map(|(name, value)| (name.clone(), OsString::from(value)));
-        let set: Vec<(String, OsString)> = set.chain(secrets).collect();
+        let mut set: Vec<(String, OsString)> = set.chain(secrets).collect();
         let (args, settings) = match self.args {
             AskedArguments::ClaudeCode(args) => {
                 let (args, settings) = args.leading_to(&anthropic, key, home, sandbox)?;
                 (args, Some(settings))
             }
             AskedArguments::Codex(args) => (args.leading_to(&open_ai, search, sandbox), None),
+            AskedArguments::Gemini(args) => {
+                // It says so each time if there are two.
+                set.retain(|(name, _)| name != "GOOGLE_API_KEY");
+                (args, None)
+            }
             AskedArguments::Other(args) => {
-                let place = GatewayPlace { anthropic: &anthropic, open_ai: &open_ai, key };
+                // Gemini's base URL has no version either.
+                let place =
+                    GatewayPlace { anthropic: &anthropic, open_ai: &open_ai, gemini: &anthropic, key };
                 (place.fill(args), None)
             }
         };
@@ -269,6 +308,9 @@ pub(super) fn gateway_variables(
     let set = [
         ("ANTHROPIC_BASE_URL", anthropic.as_str()),
         (anthropic_key, key),
+        ("GEMINI_API_KEY", key),
+        ("GOOGLE_API_KEY", key),
+        ("GOOGLE_GEMINI_BASE_URL", anthropic.as_str()),
         ("OPENAI_BASE_URL", open_ai.as_str()),
         // Its older name.
         ("OPENAI_API_BASE", open_ai.as_str()),

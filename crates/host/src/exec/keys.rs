@@ -10,7 +10,9 @@ pub enum CalledProviders {
     Anthropic,
     /// OpenAI's.
     OpenAi,
-    /// Either of them, or both.
+    /// Google's Gemini.
+    Gemini,
+    /// Any of them.
     Any,
 }
 
@@ -47,9 +49,24 @@ pub enum NoKey {
         "no key for {0}: set OPENAI_API_KEY (or CODEX_API_KEY), or set OPENAI_BASE_URL to a server that needs none"
     )]
     OpenAi(String),
-    /// There is neither.
+    /// Gemini CLI has a login.
     #[error(
-        "no key for {0}: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or set ANTHROPIC_BASE_URL or OPENAI_BASE_URL to a server that needs none"
+        "{program} has a stored login ({login}), which exec does not use: a login with a Google account has no price per call, so no budget can bound it. Set GEMINI_API_KEY to a key of the Gemini API, whose calls are billed by tokens, or run {program} without exec"
+    )]
+    GeminiLogin {
+        /// The program.
+        program: String,
+        /// Where its login is.
+        login: String,
+    },
+    /// There is no key of Gemini.
+    #[error(
+        "no key for {0}: set GEMINI_API_KEY (or GOOGLE_API_KEY), or set GOOGLE_GEMINI_BASE_URL to a server that needs none"
+    )]
+    Gemini(String),
+    /// There is none at all.
+    #[error(
+        "no key for {0}: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or set ANTHROPIC_BASE_URL, OPENAI_BASE_URL or GOOGLE_GEMINI_BASE_URL to a server that needs none"
     )]
     Any(String),
 }
@@ -58,6 +75,7 @@ pub enum NoKey {
 pub fn check(program: &str, called: CalledProviders, user: &UserEnvironment) -> Result<(), NoKey> {
     let anthropic = user.anthropic_key.is_some() || user.anthropic_base_url.is_some();
     let open_ai = user.open_ai_key.is_some() || user.open_ai_base_url.is_some();
+    let gemini = user.gemini_key.is_some() || user.gemini_base_url.is_some();
     let name = || program.to_owned();
     match called {
         CalledProviders::Anthropic if !anthropic => Err(match user.claude_login.clone() {
@@ -68,7 +86,14 @@ pub fn check(program: &str, called: CalledProviders, user: &UserEnvironment) -> 
             Some(login) => NoKey::CodexLogin { program: name(), login },
             None => NoKey::OpenAi(name()),
         }),
-        CalledProviders::Any if !anthropic && !open_ai => Err(NoKey::Any(name())),
-        CalledProviders::Anthropic | CalledProviders::OpenAi | CalledProviders::Any => Ok(()),
+        CalledProviders::Gemini if !gemini => Err(match user.gemini_login.clone() {
+            Some(login) => NoKey::GeminiLogin { program: name(), login },
+            None => NoKey::Gemini(name()),
+        }),
+        CalledProviders::Any if !anthropic && !open_ai && !gemini => Err(NoKey::Any(name())),
+        CalledProviders::Anthropic
+        | CalledProviders::OpenAi
+        | CalledProviders::Gemini
+        | CalledProviders::Any => Ok(()),
     }
 }

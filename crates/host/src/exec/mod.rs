@@ -5,6 +5,7 @@ pub mod boxed;
 pub mod claude;
 pub mod codex;
 pub mod environment;
+mod gemini;
 pub mod keys;
 pub mod options;
 pub mod other_keys;

@@ -2,7 +2,7 @@
 //! and no budget of ours sees it.
 
 /// How the variables of other providers begin.
-const PROVIDERS: [&str; 43] = [
+const PROVIDERS: [&str; 42] = [
     "AI21",
     "AI_GATEWAY",
     "ANYSCALE",
@@ -16,7 +16,6 @@ const PROVIDERS: [&str; 43] = [
     "DEEPINFRA",
     "DEEPSEEK",
     "FIREWORKS",
-    "GEMINI",
     "GOOGLE_GENERATIVE_AI",
     "GROQ",
     "HUGGINGFACE",
@@ -49,8 +48,7 @@ const PROVIDERS: [&str; 43] = [
 ];
 
 /// Names that begin otherwise.
-const OTHERS: [&str; 5] =
-    ["AWS_BEARER_TOKEN_BEDROCK", "AZURE_API_KEY", "CO_API_KEY", "GOOGLE_API_KEY", "HF_TOKEN"];
+const OTHERS: [&str; 4] = ["AWS_BEARER_TOKEN_BEDROCK", "AZURE_API_KEY", "CO_API_KEY", "HF_TOKEN"];
 
 /// The variables of the environment that have such a key, in order.
 pub fn in_environment() -> Vec<String> {
@@ -76,13 +74,17 @@ mod tests {
 
     #[test]
     fn keys_are_told_from_other_variables() {
-        for key in ["GEMINI_API_KEY", "AZURE_OPENAI_AD_TOKEN", "HF_TOKEN", "XAI_API_KEY", "TOGETHER_API_KEY"]
-        {
+        for key in ["GROQ_API_KEY", "AZURE_OPENAI_AD_TOKEN", "HF_TOKEN", "XAI_API_KEY", "TOGETHER_API_KEY"] {
             assert!(is_key(key), "{key}");
         }
-        for other in
-            ["AZURE_OPENAI_ENDPOINT", "GITHUB_TOKEN", "XAIR_KEY", "MY_GEMINI_API_KEY", "OPENAI_API_KEY"]
-        {
+        for other in [
+            "AZURE_OPENAI_ENDPOINT",
+            "GITHUB_TOKEN",
+            "XAIR_KEY",
+            "MY_GEMINI_API_KEY",
+            "OPENAI_API_KEY",
+            "GEMINI_API_KEY",
+        ] {
             assert!(!is_key(other), "{other}");
         }
     }

@@ -12,9 +12,10 @@ use crate::user::configuration::{Ceiling, written_span, written_usd};
 use crate::user::variables::{Variables, VariablesError};
 
 /// The variables of each provider's keys and address.
-const PROVIDERS: [([&str; 2], &str); 2] = [
+const PROVIDERS: [([&str; 2], &str); 3] = [
     (["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"], "ANTHROPIC_BASE_URL"),
     (["OPENAI_API_KEY", "CODEX_API_KEY"], "OPENAI_BASE_URL"),
+    (["GEMINI_API_KEY", "GOOGLE_API_KEY"], "GOOGLE_GEMINI_BASE_URL"),
 ];
 
 /// A program to run under a budget, as a face is asked for it.

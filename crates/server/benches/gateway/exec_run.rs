@@ -7,7 +7,7 @@ use spinney::{Access, Drivers, Home, Shutdown, SqliteJournal};
 use spinney_kernel::budget::Price;
 use spinney_server::gateway::{
     Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, GatewaySocket, ModelRules, OnLimit,
-    PendingCalls, UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
+    PendingCalls, UpstreamKey, UpstreamServer, UpstreamServers, WaitTimes, exec_definition,
 };
 use tempfile::TempDir;
 
@@ -40,8 +40,11 @@ impl ExecRun {
             kind: None,
         };
         let settings = GatewaySettings {
-            anthropic: server(UpstreamKey::ApiKey("sk-of-the-user".to_owned())),
-            open_ai: server(UpstreamKey::Bearer("sk-of-the-user".to_owned())),
+            servers: UpstreamServers {
+                anthropic: server(UpstreamKey::ApiKey("sk-of-the-user".to_owned())),
+                open_ai: server(UpstreamKey::Bearer("sk-of-the-user".to_owned())),
+                gemini: server(UpstreamKey::Google("sk-of-the-user".to_owned())),
+            },
             models: ModelRules {
                 prices: [("m".parse().unwrap(), Price::flat(3_000_000_000, 15_000_000_000))].into(),
                 ..ModelRules::default()

@@ -8,7 +8,8 @@ use spinney_host::exec::options::RunOptions;
 use spinney_host::user::configuration::Configuration;
 
 use crate::gateway::{
-    AskPerson, Bodies, GatewaySettings, ModelRules, OnLimit, UpstreamKey, UpstreamServer, WaitTimes,
+    AskPerson, Bodies, GatewaySettings, ModelRules, OnLimit, UpstreamKey, UpstreamServer, UpstreamServers,
+    WaitTimes,
 };
 
 /// The settings of the gateway of a run. `program` is the name that the user's configuration knows it by; without a way to
@@ -26,21 +27,7 @@ pub fn gateway_settings(
     let mut permitted = configuration.allowed_fields(program);
     permitted.extend(options.allowed_fields()?);
     Ok(GatewaySettings {
-        anthropic: UpstreamServer {
-            base_url: user.anthropic_base_url.clone(),
-            key: user.anthropic_key.clone().map(|key| match key {
-                AnthropicKey::ApiKey(text) => UpstreamKey::ApiKey(text),
-                AnthropicKey::AuthToken(text) => UpstreamKey::Bearer(text),
-            }),
-            key_variable: "ANTHROPIC_API_KEY",
-            kind: None,
-        },
-        open_ai: UpstreamServer {
-            base_url: user.open_ai_base_url.clone(),
-            key: user.open_ai_key.clone().map(UpstreamKey::Bearer),
-            key_variable: "OPENAI_API_KEY",
-            kind: None,
-        },
+        servers: servers(user),
         models: ModelRules {
             allowed: options.models.clone(),
             prices: options.prices_with(configuration),
@@ -57,6 +44,27 @@ pub fn gateway_settings(
         ask_person,
         secrets: user.secrets().map(str::to_owned).collect(),
     })
+}
+
+/// Where calls go, with the user's keys.
+fn servers(user: &UserEnvironment) -> UpstreamServers {
+    let server = |base_url: &Option<String>, key: Option<UpstreamKey>, key_variable| UpstreamServer {
+        base_url: base_url.clone(),
+        key,
+        key_variable,
+        kind: None,
+    };
+    let anthropic = user.anthropic_key.clone().map(|key| match key {
+        AnthropicKey::ApiKey(text) => UpstreamKey::ApiKey(text),
+        AnthropicKey::AuthToken(text) => UpstreamKey::Bearer(text),
+    });
+    let open_ai = user.open_ai_key.clone().map(UpstreamKey::Bearer);
+    let gemini = user.gemini_key.clone().map(UpstreamKey::Google);
+    UpstreamServers {
+        anthropic: server(&user.anthropic_base_url, anthropic, "ANTHROPIC_API_KEY"),
+        open_ai: server(&user.open_ai_base_url, open_ai, "OPENAI_API_KEY"),
+        gemini: server(&user.gemini_base_url, gemini, "GEMINI_API_KEY"),
+    }
 }
 
 /// What happens to a call that does not fit under a ceiling.

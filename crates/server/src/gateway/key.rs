@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, Uri, header};
 use spinney::rng::secret;
+
+use super::wire::query_keys;
 
 /// The key of one run. It is never printed.
 #[derive(Clone)]
@@ -13,8 +15,7 @@ pub struct RunKey {
     hash: blake3::Hash,
 }
 
-/// The headers of keys, beside `authorization`. The last is Gemini's: the gateway does not speak its format, and says so to
-/// its own program.
+/// The headers of keys, beside `authorization`.
 const KEY_HEADERS: [&str; 3] = ["x-api-key", "api-key", "x-goog-api-key"];
 
 /// The key that a request shows.
@@ -42,8 +43,8 @@ impl RunKey {
         &self.text
     }
 
-    /// What a request shows, in one of the headers that programs use.
-    pub(super) fn shown_in(&self, headers: &HeaderMap) -> ShownKey {
+    /// What a request shows, in one of the headers that programs use, or in the query, where Gemini takes one.
+    pub(super) fn shown_in(&self, uri: &Uri, headers: &HeaderMap) -> ShownKey {
         let bearer =
             |value: &str| value.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer "));
         let authorization = headers.get_all(header::AUTHORIZATION).iter();
@@ -52,7 +53,8 @@ impl RunKey {
             .filter(|value| bearer(value))
             .map(|value| value[7..].trim());
         let keys = KEY_HEADERS.into_iter().flat_map(|name| headers.get_all(name));
-        let given = tokens.chain(keys.filter_map(|value| value.to_str().ok()).map(str::trim));
+        let in_query = uri.query().into_iter().flat_map(query_keys);
+        let given = tokens.chain(keys.filter_map(|value| value.to_str().ok()).map(str::trim)).chain(in_query);
         given.fold(ShownKey::None, |shown, given| match shown {
             _ if blake3::hash(given.as_bytes()) == self.hash => ShownKey::OfRun,
             ShownKey::None if !given.is_empty() => ShownKey::Other,
@@ -89,12 +91,12 @@ mod tests {
             with("authorization", &format!("Bearer {}", key.text())),
             with("authorization", &format!("bearer {}", key.text())),
         ] {
-            assert_eq!(key.shown_in(&right), ShownKey::OfRun, "{right:?}");
+            assert_eq!(key.shown_in(&Uri::default(), &right), ShownKey::OfRun, "{right:?}");
         }
         // Beside another key as well.
         let mut both = with("x-api-key", other.text());
         both.insert("authorization", format!("Bearer {}", key.text()).parse().unwrap());
-        assert_eq!(key.shown_in(&both), ShownKey::OfRun);
+        assert_eq!(key.shown_in(&Uri::default(), &both), ShownKey::OfRun);
         for (wrong, shown) in [
             (HeaderMap::new(), ShownKey::None),
             (with("x-api-key", other.text()), ShownKey::Other),
@@ -105,8 +107,15 @@ mod tests {
             (with("authorization", &format!("Basic {}", key.text())), ShownKey::None),
             (with("cookie", key.text()), ShownKey::None),
         ] {
-            assert_eq!(key.shown_in(&wrong), shown, "{wrong:?}");
+            assert_eq!(key.shown_in(&Uri::default(), &wrong), shown, "{wrong:?}");
         }
+        let asked = |query: &str| {
+            let uri = format!("/v1beta/models/m:generateContent?{query}").parse().unwrap();
+            key.shown_in(&uri, &HeaderMap::new())
+        };
+        assert_eq!(asked(&format!("alt=sse&key={}", key.text())), ShownKey::OfRun);
+        assert_eq!(asked(&format!("key={}", other.text())), ShownKey::Other);
+        assert_eq!(asked(&format!("akey={}&key", key.text())), ShownKey::None);
         assert_eq!(format!("{key:?}"), "RunKey(hidden)");
     }
 }

@@ -69,7 +69,7 @@ async fn serve(stream: TcpStream, run: &Arc<Run>, newcomer: Newcomer) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| {
         let run = Arc::clone(run);
-        let shown = run.key.shown_in(request.headers());
+        let shown = run.key.shown_in(request.uri(), request.headers());
         if shown == ShownKey::OfRun {
             newcomer.admit();
         }
@@ -127,7 +127,7 @@ async fn take(
     let api = route.api();
     let format = match route {
         GatewayRoute::Call(format) => Some(format),
-        GatewayRoute::CountTokens | GatewayRoute::Models(_) => None,
+        GatewayRoute::CountTokens(_) | GatewayRoute::Models(_) => None,
         GatewayRoute::WebSocket => {
             let message = "spinney: the gateway does not support WebSocket: use HTTP";
             return Err(GatewayError::new(GatewayErrorKind::NeedsHttp, message));
@@ -172,11 +172,9 @@ async fn read_call(
         let permitted = run.permissions.permitted();
         let (headers, uri, body) = (head.headers.clone(), head.uri.clone(), body.clone());
         let read = off_worker(body.len(), move || {
-            let query = uri.query();
-            CallRequest::read(
-                CallHead { format, upstream, headers: &headers, query, permitted: &permitted },
-                body,
-            )
+            let (path, query) = (uri.path(), uri.query());
+            let head = CallHead { format, upstream, headers: &headers, path, query, permitted: &permitted };
+            CallRequest::read(head, body)
         });
         match read.await? {
             Ok(call) => return Ok(call),
@@ -192,11 +190,12 @@ fn wrong_key(shown: ShownKey) -> Option<GatewayError> {
         ShownKey::OfRun => return None,
         ShownKey::Other => {
             "spinney: this request does not use this run's key; the program probably read one from a .env file, a stored \
-             login or its configuration: make it use the key in ANTHROPIC_API_KEY or OPENAI_API_KEY of its environment"
+             login or its configuration: make it use the key in ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY of its \
+             environment"
         }
         ShownKey::None => {
             "spinney: this request has no key: the gateway serves only the program that it was started with, which has the \
-             key in ANTHROPIC_API_KEY and OPENAI_API_KEY of its environment"
+             key in ANTHROPIC_API_KEY, OPENAI_API_KEY and GEMINI_API_KEY of its environment"
         }
     };
     Some(GatewayError::new(GatewayErrorKind::WrongKey, message))
@@ -206,8 +205,11 @@ fn not_found(method: &Method, uri: &Uri) -> GatewayError {
     let path: String = uri.path().chars().take(200).collect();
     let why = if path.ends_with("/responses/compact") {
         "it has no output cap, so no budget bounds it; compact with a call of /responses, as newer versions of Codex do"
+    } else if path.contains("/projects/") || path.contains("/publishers/") {
+        "it serves the Gemini API with a key, and not Vertex AI"
     } else {
-        "it serves messages, chat completions, responses, token counts and lists of models"
+        "it serves messages, chat completions, responses, Gemini's generateContent and streamGenerateContent, token counts \
+         and lists of models"
     };
     let message = format!("spinney: the gateway does not serve {method} {path}: {why}");
     GatewayError::new(GatewayErrorKind::NotFound, message)

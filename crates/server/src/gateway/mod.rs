@@ -42,4 +42,4 @@ pub use permissions::AskPerson;
 pub use refusals::RefusedRequests;
 pub use running_gateway::{Gateway, GatewayReport, GatewaySocket, GatewayStartError};
 pub use settings::{Bodies, GatewaySettings, OnLimit, WaitTimes};
-pub use upstream::{UpstreamKey, UpstreamServer};
+pub use upstream::{UpstreamKey, UpstreamServer, UpstreamServers};

@@ -35,7 +35,7 @@ use super::request_body::BodyMemory;
 use super::retries::Retries;
 use super::run::{CountedInputs, GivenUp, Run};
 use super::settings::GatewaySettings;
-use super::upstream::{Upstream, UpstreamServer};
+use super::upstream::Upstream;
 use super::{events, listen};
 
 /// A shorter key is a word like `none`, as servers without keys want one, and stays in what is kept.
@@ -158,11 +158,10 @@ impl Gateway {
         let members = members(&snapshot, agents.root());
         let table = PriceTable::embedded().map_err(GatewayStartError::Prices)?;
         let models = Arc::new(Models::new(settings.models.clone(), table));
-        let upstream = Upstream::new(settings.anthropic.clone(), settings.open_ai.clone(), settings.upstream)
-            .map_err(GatewayStartError::Client)?;
+        let upstream =
+            Upstream::new(settings.servers.clone(), settings.upstream).map_err(GatewayStartError::Client)?;
         let key = RunKey::draw().map_err(GatewayStartError::Key)?;
-        let keys = [&settings.anthropic, &settings.open_ai].into_iter().filter_map(UpstreamServer::key_text);
-        let keys = keys.filter(|key| key.len() >= KEPT_KEY_BYTES_MIN).chain([key.text()]);
+        let keys = settings.servers.keys().filter(|key| key.len() >= KEPT_KEY_BYTES_MIN).chain([key.text()]);
         let keys = keys.chain(settings.secrets.iter().map(String::as_str));
         let kept_secrets = Secrets::new(keys.map(str::to_owned));
         let GatewaySocket { listener, address } = socket;

@@ -7,13 +7,12 @@ use spinney_drivers::wire::Permitted;
 
 use super::models::ModelRules;
 use super::permissions::AskPerson;
-use super::upstream::UpstreamServer;
+use super::upstream::UpstreamServers;
 
 /// The settings of a gateway.
 #[derive(Clone)]
 pub struct GatewaySettings {
-    pub anthropic: UpstreamServer,
-    pub open_ai: UpstreamServer,
+    pub servers: UpstreamServers,
     pub models: ModelRules,
     /// The cost ceiling of each agent below the root; what is left if absent.
     pub child_cost_nanos: Option<u64>,

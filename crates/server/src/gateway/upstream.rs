@@ -41,6 +41,8 @@ pub enum UpstreamKey {
     ApiKey(String),
     /// In the header `authorization`.
     Bearer(String),
+    /// In the header `x-goog-api-key`.
+    Google(String),
 }
 
 impl UpstreamServer {
@@ -52,7 +54,7 @@ impl UpstreamServer {
 impl UpstreamKey {
     fn text(&self) -> &str {
         match self {
-            Self::ApiKey(text) | Self::Bearer(text) => text,
+            Self::ApiKey(text) | Self::Bearer(text) | Self::Google(text) => text,
         }
     }
 }
@@ -69,12 +71,36 @@ impl fmt::Debug for UpstreamServer {
     }
 }
 
+/// Where requests go, by the API that they speak.
+#[derive(Clone, Debug)]
+pub struct UpstreamServers {
+    pub anthropic: UpstreamServer,
+    pub open_ai: UpstreamServer,
+    pub gemini: UpstreamServer,
+}
+
+impl UpstreamServers {
+    /// The server of an API.
+    #[must_use]
+    pub const fn of(&self, api: ProviderApi) -> &UpstreamServer {
+        match api {
+            ProviderApi::Anthropic => &self.anthropic,
+            ProviderApi::OpenAi => &self.open_ai,
+            ProviderApi::Gemini => &self.gemini,
+        }
+    }
+
+    /// The user's keys.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        ProviderApi::ALL.into_iter().filter_map(|api| self.of(api).key_text())
+    }
+}
+
 /// The providers of a run.
 pub(super) struct Upstream {
     direct: reqwest::Client,
     proxied: reqwest::Client,
-    anthropic: UpstreamServer,
-    open_ai: UpstreamServer,
+    servers: UpstreamServers,
     /// The user's keys.
     secrets: Secrets,
     limits: HttpLimits,
@@ -104,11 +130,7 @@ pub(super) struct UpstreamFault {
 }
 
 impl Upstream {
-    pub(super) fn new(
-        anthropic: UpstreamServer,
-        open_ai: UpstreamServer,
-        limits: HttpLimits,
-    ) -> Result<Self, reqwest::Error> {
+    pub(super) fn new(servers: UpstreamServers, limits: HttpLimits) -> Result<Self, reqwest::Error> {
         // Building a client panics without a provider. If one is installed already, that one is used.
         let _already = rustls::crypto::ring::default_provider().install_default();
         let builder = || {
@@ -117,16 +139,12 @@ impl Upstream {
         };
         // Servers on this machine may close a connection that they offered to keep.
         let direct = builder().no_proxy().pool_max_idle_per_host(0).build()?;
-        let keys = [&anthropic, &open_ai].into_iter().filter_map(UpstreamServer::key_text);
-        let secrets = Secrets::new(keys.map(str::to_owned));
-        Ok(Self { direct, proxied: builder().build()?, anthropic, open_ai, secrets, limits })
+        let secrets = Secrets::new(servers.keys().map(str::to_owned));
+        Ok(Self { direct, proxied: builder().build()?, servers, secrets, limits })
     }
 
     pub(super) const fn server(&self, api: ProviderApi) -> &UpstreamServer {
-        match api {
-            ProviderApi::Anthropic => &self.anthropic,
-            ProviderApi::OpenAi => &self.open_ai,
-        }
+        self.servers.of(api)
     }
 
     pub(super) fn base_url(&self, api: ProviderApi) -> &str {
@@ -139,9 +157,7 @@ impl Upstream {
             return kind;
         }
         let own = self.server(api).base_url.as_deref();
-        let is_provider = own.is_none_or(|own| {
-            own.trim_end_matches('/').trim_end_matches("/v1") == { api.base_url().trim_end_matches("/v1") }
-        });
+        let is_provider = own.is_none_or(|own| api.is_own_address(own));
         if is_provider { CallUpstream::Provider } else { CallUpstream::Elsewhere }
     }
 
@@ -193,6 +209,7 @@ impl Upstream {
         if let Some(key) = &server.key {
             let (name, value) = match key {
                 UpstreamKey::ApiKey(text) => (HeaderName::from_static("x-api-key"), text.clone()),
+                UpstreamKey::Google(text) => (HeaderName::from_static("x-goog-api-key"), text.clone()),
                 UpstreamKey::Bearer(text) => (header::AUTHORIZATION, format!("Bearer {text}")),
             };
             let value = HeaderValue::from_str(&value);

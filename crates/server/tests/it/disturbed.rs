@@ -268,7 +268,7 @@ async fn g12_no_error_and_no_header_has_the_users_key() {
 async fn a_provider_that_is_not_there_costs_nothing() {
     let provider = Provider::spending_all().await;
     let mut settings = settings(&provider);
-    settings.open_ai.base_url = Some("http://127.0.0.1:1/v1".to_owned());
+    settings.servers.open_ai.base_url = Some("http://127.0.0.1:1/v1".to_owned());
     let run = TestRun::start_with(settings, &budget(1_000)).await;
     let response = run.post(Format::Chat, &Format::Chat.request(900, "x", false)).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::BAD_GATEWAY);

@@ -1,4 +1,4 @@
-//! A provider for tests: it speaks the three formats as far as the tests need them, keeps what it was sent, and waits,
+//! A provider for tests: it speaks the formats of the gateway as far as the tests need them, keeps what it was sent, and waits,
 //! breaks off or refuses where a test wants it to.
 
 use std::future::Future;
@@ -35,29 +35,45 @@ impl Got {
     }
 }
 
-/// The three formats.
+/// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Messages,
     Chat,
     Responses,
+    Gemini,
 }
 
 impl Format {
-    pub(crate) const ALL: [Self; 3] = [Self::Messages, Self::Chat, Self::Responses];
+    pub(crate) const ALL: [Self; 4] = [Self::Messages, Self::Chat, Self::Responses, Self::Gemini];
 
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Messages => "/v1/messages",
             Self::Chat => "/v1/chat/completions",
             Self::Responses => "/v1/responses",
+            Self::Gemini => "/v1beta/models/m:generateContent",
         }
+    }
+
+    /// Where a request of [`request`](Self::request) goes, and its bytes. Gemini has the model and the stream in the path.
+    pub(crate) fn sent(self, request: &Value) -> (String, String) {
+        if self != Self::Gemini {
+            return (self.path().to_owned(), request.to_string());
+        }
+        let mut body = request.clone();
+        let fields = body.as_object_mut().unwrap();
+        let model = fields.remove("model").unwrap();
+        let is_streamed = fields.remove("stream").is_some_and(|stream| stream == true);
+        let method = if is_streamed { "streamGenerateContent?alt=sse" } else { "generateContent" };
+        (format!("/v1beta/models/{}:{method}", model.as_str().unwrap()), body.to_string())
     }
 
     fn from_path(path: &str) -> Self {
         match path {
             path if path.ends_with("/messages") => Self::Messages,
             path if path.ends_with("/responses") => Self::Responses,
+            path if path.contains("enerateContent") => Self::Gemini,
             _ => Self::Chat,
         }
     }
@@ -76,6 +92,10 @@ impl Format {
             Self::Responses => json!({
                 "model": "m", "max_output_tokens": cap, "stream": stream, "input": text,
             }),
+            Self::Gemini => json!({
+                "model": "m", "stream": stream, "generationConfig": { "maxOutputTokens": cap },
+                "contents": [{ "role": "user", "parts": [{ "text": text }] }],
+            }),
         }
     }
 
@@ -85,6 +105,7 @@ impl Format {
             Self::Messages => "max_tokens",
             Self::Chat => "max_completion_tokens",
             Self::Responses => "max_output_tokens",
+            Self::Gemini => return request["generationConfig"]["maxOutputTokens"].as_u64().unwrap_or(0),
         };
         request[field].as_u64().or_else(|| request["max_tokens"].as_u64()).unwrap_or(0)
     }
@@ -108,6 +129,7 @@ impl Format {
                     "content": [{ "type": "output_text", "text": "hello", "annotations": [] }] }],
                 "usage": { "input_tokens": 1, "output_tokens": output, "total_tokens": output + 1 },
             }),
+            Self::Gemini => gemini_chunk("hello", Some("STOP"), output),
         }
     }
 
@@ -179,8 +201,20 @@ impl Format {
                     "response": self.whole(output) }),
                 ),
             ],
+            Self::Gemini => [("hello", None, 1), (" you", Some("STOP"), output)]
+                .map(|(text, end, output)| format!("data: {}\n\n", gemini_chunk(text, end, output)))
+                .into(),
         }
     }
+}
+
+fn gemini_chunk(text: &str, end: Option<&str>, output: u64) -> Value {
+    json!({
+        "candidates": [{ "index": 0, "content": { "role": "model", "parts": [{ "text": text }] },
+            "finishReason": end }],
+        "usageMetadata": { "promptTokenCount": 1, "candidatesTokenCount": output, "totalTokenCount": output + 1 },
+        "modelVersion": "m", "responseId": "gemini",
+    })
 }
 
 /// What the provider does with a request.
@@ -263,7 +297,7 @@ async fn read(mut stream: TcpStream) -> Option<(Got, TcpStream)> {
 pub(crate) async fn answer(got: &Got, mut stream: TcpStream, output: Option<u64>) {
     let (request, format) = (got.json(), Format::from_path(got.path()));
     let output = output.unwrap_or_else(|| format.cap(&request));
-    if request["stream"] == true {
+    if request["stream"] == true || got.path().contains(":streamGenerateContent") {
         begin_stream(&mut stream).await;
         for event in format.events(output) {
             if stream.write_all(event.as_bytes()).await.is_err() {

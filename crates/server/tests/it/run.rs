@@ -12,7 +12,7 @@ use spinney_kernel::record::Event;
 use spinney_kernel::rules::request::Raise;
 use spinney_server::gateway::{
     Bodies, ExecBudget, Gateway, GatewayModel, GatewaySettings, GatewaySocket, ModelRules, Notice, OnLimit,
-    PendingCalls, UpstreamKey, UpstreamServer, WaitTimes, exec_definition,
+    PendingCalls, UpstreamKey, UpstreamServer, UpstreamServers, WaitTimes, exec_definition,
 };
 use tokio::sync::watch;
 
@@ -44,8 +44,11 @@ pub(crate) fn settings(provider: &Provider) -> GatewaySettings {
         kind: None,
     };
     GatewaySettings {
-        anthropic: server(UpstreamKey::ApiKey(USER_KEY.to_owned())),
-        open_ai: server(UpstreamKey::Bearer(USER_KEY.to_owned())),
+        servers: UpstreamServers {
+            anthropic: server(UpstreamKey::ApiKey(USER_KEY.to_owned())),
+            open_ai: server(UpstreamKey::Bearer(USER_KEY.to_owned())),
+            gemini: server(UpstreamKey::Google(USER_KEY.to_owned())),
+        },
         models: ModelRules {
             prices: [("m".parse().unwrap(), Price::flat(0, TOKEN * 1_000_000))].into(),
             ..ModelRules::default()
@@ -117,7 +120,8 @@ impl TestRun {
 
     /// A request with the run's key, as programs of its format send it.
     pub(crate) fn post(&self, format: Format, body: &Value) -> reqwest::RequestBuilder {
-        self.post_bytes(format, body.to_string())
+        let (path, body) = format.sent(body);
+        self.post_to(format, &path, body)
     }
 
     pub(crate) fn post_bytes(
@@ -125,13 +129,23 @@ impl TestRun {
         format: Format,
         body: impl Into<reqwest::Body>,
     ) -> reqwest::RequestBuilder {
-        let post = self.client.post(self.url(format.path())).header("content-type", "application/json");
+        self.post_to(format, format.path(), body)
+    }
+
+    pub(crate) fn post_to(
+        &self,
+        format: Format,
+        path: &str,
+        body: impl Into<reqwest::Body>,
+    ) -> reqwest::RequestBuilder {
+        let post = self.client.post(self.url(path)).header("content-type", "application/json");
         let key = self.gateway.key().text();
         match format {
             Format::Messages => {
                 post.header("x-api-key", key).header("anthropic-version", "2023-06-01").body(body)
             }
             Format::Chat | Format::Responses => post.bearer_auth(key).body(body),
+            Format::Gemini => post.header("x-goog-api-key", key).body(body),
         }
     }
 

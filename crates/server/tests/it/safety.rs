@@ -18,12 +18,12 @@ async fn g12_nobody_without_the_runs_key_is_served() {
     let run = TestRun::start(&provider, 1_000).await;
     assert!(run.gateway.address().ip().is_loopback());
     for format in Format::ALL {
-        let url = run.url(format.path());
-        let body = format.request(10, "x", false).to_string();
+        let (path, body) = format.sent(&format.request(10, "x", false));
+        let url = run.url(&path);
         for key in [None, Some("wrong"), Some(USER_KEY)] {
             let mut post = run.client.post(&url).body(body.clone());
             if let Some(key) = key {
-                post = post.header("x-api-key", key).bearer_auth(key);
+                post = post.header("x-api-key", key).header("x-goog-api-key", key).bearer_auth(key);
             }
             let response = post.send().await.unwrap();
             assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
@@ -120,6 +120,31 @@ async fn g12_the_users_key_goes_up_and_nowhere_else() {
     }
 }
 
+/// G12 (Gemini): the key of the run may be in the query. It goes no further, and the user's own is in a header.
+#[tokio::test(flavor = "multi_thread")]
+async fn g12_a_key_in_a_query_is_replaced_and_kept_nowhere() {
+    let provider = Provider::spending_all().await;
+    let run = TestRun::start(&provider, 10_000).await;
+    let run_key = run.gateway.key().text().to_owned();
+    let (path, body) = Format::Gemini.sent(&Format::Gemini.request(10, "x", true));
+    let url = |key: &str| run.url(&format!("{path}&key={key}"));
+    let response = run.client.post(url(&run_key)).body(body.clone()).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(response.text().await.unwrap().contains("hello"));
+    let [got] = provider.requests().try_into().unwrap();
+    assert_eq!(got.path(), "/v1beta/models/m:streamGenerateContent?alt=sse");
+    assert_eq!(got.header("x-goog-api-key"), Some(USER_KEY));
+    run.saw(|event| matches!(event, Event::CallEnded { .. })).await;
+    for event in run.events().await {
+        let text = serde_json::to_string(&event).unwrap();
+        assert!(!text.contains(USER_KEY) && !text.contains(&run_key), "{text}");
+    }
+    let refused = run.client.post(url("AIza-of-somebody")).body(body).send().await.unwrap();
+    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+    let text = refused.text().await.unwrap();
+    assert!(text.contains(r#""status":"UNAUTHENTICATED""#), "{text}");
+}
+
 /// The journal keeps what was asked and answered; with `--no-bodies` only counts.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_and_responses_are_kept_unless_a_person_says_no() {
@@ -172,6 +197,12 @@ async fn token_counts_and_model_lists_pass_without_a_hold() {
     assert_eq!(text, r#"{"path":"/v1/messages/count_tokens?beta=true","has_key":true}"#);
     let models = run.client.get(run.url("/v1/models")).bearer_auth(key).send().await.unwrap();
     assert_eq!(models.text().await.unwrap(), r#"{"path":"/v1/models","has_key":true}"#);
+    let count = run.client.post(run.url(&format!("/v1beta/models/m:countTokens?key={key}"))).body("{}");
+    let text = count.send().await.unwrap().text().await.unwrap();
+    assert_eq!(text, r#"{"path":"/v1beta/models/m:countTokens","has_key":true}"#);
+    let models = run.client.get(run.url("/v1beta/models?pageSize=9")).header("x-goog-api-key", key);
+    let text = models.send().await.unwrap().text().await.unwrap();
+    assert_eq!(text, r#"{"path":"/v1beta/models?pageSize=9","has_key":true}"#);
     assert_eq!(run.spent().await, 0);
 }
 

@@ -35,14 +35,16 @@ async fn counting(count: impl Fn(&Got) -> (u16, String) + Send + Sync + 'static)
 }
 
 fn is_count(got: &Got) -> bool {
-    got.path().contains("count_tokens") || got.path().contains("input_tokens")
+    ["count_tokens", "input_tokens", ":countTokens"].iter().any(|counter| got.path().contains(counter))
 }
 
 /// Input costs as much as output, and the test server takes the provider's place.
 fn at_the_provider(provider: &Provider) -> GatewaySettings {
     let mut settings = settings(provider);
-    (settings.anthropic.kind, settings.open_ai.kind) =
-        (Some(CallUpstream::Provider), Some(CallUpstream::Provider));
+    let servers = &mut settings.servers;
+    for server in [&mut servers.anthropic, &mut servers.open_ai, &mut servers.gemini] {
+        server.kind = Some(CallUpstream::Provider);
+    }
     settings.models.prices =
         [("m".parse().unwrap(), Price::flat(TOKEN * 1_000_000, TOKEN * 1_000_000))].into();
     settings.on_limit = OnLimit::Stop;
@@ -97,6 +99,25 @@ async fn g21_input_is_held_by_the_providers_own_count_where_its_bytes_do_not_fit
         assert_eq!(again.status(), StatusCode::OK);
         assert_eq!(counts(&provider).len(), 1, "{format:?}");
     }
+}
+
+/// G21 (input): Gemini's counter gets the model beside the fields of the input, and no word of how the answer is wanted.
+#[tokio::test(flavor = "multi_thread")]
+async fn g21_an_input_of_gemini_is_held_by_the_providers_own_count() {
+    let provider = counting(|_| (200, json!({ "totalTokens": 5_000 }).to_string())).await;
+    let run = TestRun::start_with(at_the_provider(&provider), &shrinking(20_000)).await;
+    let mut body = Format::Gemini.request(900, &text(40_000), true);
+    body["safetySettings"] = json!([{ "category": 7, "threshold": 4 }]);
+    let first = run.post(Format::Gemini, &body).send().await.unwrap();
+    assert_eq!(first.status(), StatusCode::OK, "{}", first.text().await.unwrap());
+    assert_eq!(held_input(&run).await, [5_512]);
+    let asked = counts(&provider);
+    let [asked] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!(asked.path(), "/v1beta/models/m:countTokens");
+    let expected = json!({ "generateContentRequest": {
+        "model": "models/m", "contents": body["contents"], "generationConfig": body["generationConfig"],
+    } });
+    assert_eq!(asked.json(), expected);
 }
 
 /// A call whose bytes fit makes no counter call.

@@ -54,6 +54,12 @@ async fn g9_a_storm_of_32_responses_spends_no_more_than_the_ceiling() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn g9_a_storm_of_32_calls_of_gemini_spends_no_more_than_the_ceiling() {
+    storm(Format::Gemini, 32, false).await;
+    storm(Format::Gemini, 32, true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn g9_a_storm_of_256_calls_spends_no_more_than_the_ceiling_in_each_format() {
     for format in Format::ALL {
         storm(format, 256, false).await;

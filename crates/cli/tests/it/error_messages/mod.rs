@@ -58,6 +58,8 @@ fn typed(stage: &TestFolder, line: &str) -> Ended {
         "ANTHROPIC_BASE_URL",
         "CODEX_API_KEY",
         "GEMINI_API_KEY",
+        "GOOGLE_API_KEY",
+        "GOOGLE_GEMINI_BASE_URL",
         "OPENAI_API_KEY",
         "OPENAI_BASE_URL",
         "SPINNEY_HOME",

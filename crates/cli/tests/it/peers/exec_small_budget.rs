@@ -74,6 +74,7 @@ fn everything_that_the_real_programs_send_is_on_the_list() {
                 format,
                 upstream: CallUpstream::Provider,
                 headers: &headers,
+                path: question.asked.path(),
                 query,
                 permitted: &permitted,
             };

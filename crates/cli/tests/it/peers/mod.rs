@@ -10,6 +10,7 @@ mod exec_limits;
 mod exec_options;
 mod exec_processes;
 mod exec_small_budget;
+mod gemini;
 mod mcp;
 mod mcp_servers;
 mod outside;

@@ -40,6 +40,8 @@ fn each_recipe_leads_the_real_program_to_the_gateway() {
             ("ANTHROPIC_BASE_URL", provider.url.as_str()),
             ("OPENAI_API_KEY", "sk-2"),
             ("OPENAI_BASE_URL", open_ai.as_str()),
+            ("GEMINI_API_KEY", "sk-3"),
+            ("GOOGLE_GEMINI_BASE_URL", provider.url.as_str()),
         ];
         let ended = run(&stage, &recipe, Path::new("/nowhere"), &environment);
         let result = last_line(&ended);

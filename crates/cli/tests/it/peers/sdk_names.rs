@@ -122,4 +122,17 @@ fn the_list_knows_every_name_of_the_providers_sdks() {
     assert_eq!(unknown(responses, NameKind::Item, sdk.types("ResponseInputItem")), nothing);
     assert_eq!(unknown(responses, NameKind::Tool, sdk.types("Tool")), nothing);
     assert_eq!(unknown(responses, NameKind::Block, sdk.types("ResponseInputContent")), nothing);
+
+    let gemini = CallFormat::Gemini;
+    let sdk = Declarations::read("@google/genai/dist/genai.d.ts");
+    // What the SDK itself takes, of which nothing goes up.
+    let local = ["httpOptions", "abortSignal", "automaticContinuation", "automaticFunctionCalling"];
+    // What it refuses to send to Gemini.
+    let vertex = ["modelArmorConfig", "generationOutputConfig"];
+    let sent = |name: &String| !local.contains(&name.as_str()) && !vertex.contains(&name.as_str());
+    let fields = sdk.fields("GenerateContentConfig").into_iter().filter(sent);
+    assert_eq!(unknown(gemini, NameKind::Field, fields), nothing);
+    assert_eq!(unknown(gemini, NameKind::Field, sdk.fields("GenerationConfig")), nothing);
+    assert_eq!(unknown(gemini, NameKind::Tool, sdk.fields("Tool")), nothing);
+    assert_eq!(unknown(gemini, NameKind::Block, sdk.fields("Part")), nothing);
 }

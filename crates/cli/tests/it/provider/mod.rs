@@ -4,6 +4,7 @@
 mod answer;
 mod anthropic;
 mod chat;
+mod gemini;
 mod question;
 mod responses;
 
@@ -153,11 +154,22 @@ fn reply(asked: &ReceivedRequest, script: &Script) -> Reply {
         ("POST", "/v1/messages") => answer(asked, WireFormat::Messages, script),
         ("POST", "/v1/responses") => answer(asked, WireFormat::Responses, script),
         ("POST", "/v1/chat/completions") => answer(asked, WireFormat::Chat, script),
+        ("POST", path) if is_of_gemini(path) && path.ends_with(":countTokens") => {
+            Reply::json("200 OK", &json!({ "totalTokens": asked.text.len() / 4 }))
+        }
+        ("POST", path) if is_of_gemini(path) && path.ends_with("enerateContent") => {
+            answer(asked, WireFormat::Gemini, script)
+        }
         _ => Reply::json(
             "404 Not Found",
             &json!({ "error": { "type": "not_found_error", "message": "no such path" } }),
         ),
     }
+}
+
+/// The SDKs of Google use different versions of its API.
+fn is_of_gemini(path: &str) -> bool {
+    ["/v1beta/models/", "/v1/models/"].iter().any(|start| path.starts_with(start))
 }
 
 fn answer(asked: &ReceivedRequest, format: WireFormat, script: &Script) -> Reply {
@@ -174,6 +186,8 @@ fn answer(asked: &ReceivedRequest, format: WireFormat, script: &Script) -> Reply
         }
         (WireFormat::Chat, true) => (chat::stream(&question, &answer), "text/event-stream"),
         (WireFormat::Chat, false) => (chat::whole(&question, &answer).to_string(), "application/json"),
+        (WireFormat::Gemini, true) => (gemini::stream(&question, &answer), "text/event-stream"),
+        (WireFormat::Gemini, false) => (gemini::whole(&question, &answer).to_string(), "application/json"),
     };
     let pace = answer.pace;
     Reply { pace, answered: Some((question, answer)), ..Reply::new("200 OK", content_type, body) }

@@ -9,6 +9,7 @@ pub(crate) enum WireFormat {
     Messages,
     Responses,
     Chat,
+    Gemini,
 }
 
 #[derive(Clone)]
@@ -35,9 +36,18 @@ impl Question {
         let turns = match format {
             WireFormat::Responses => &body["input"],
             WireFormat::Messages | WireFormat::Chat => &body["messages"],
+            WireFormat::Gemini => &body["contents"],
         };
         let (mut users, mut results) = (Vec::new(), Vec::new());
         for turn in list(turns) {
+            let parts = || list(&turn["parts"]);
+            if format == WireFormat::Gemini && turn["role"] == "user" {
+                let of_tools =
+                    parts().map(|part| &part["functionResponse"]).filter(|result| result.is_object());
+                results.extend(of_tools.map(|result| result["response"].to_string()));
+                users.push(text_of(&turn["parts"]));
+                continue;
+            }
             match (turn["role"].as_str(), turn["type"].as_str()) {
                 (Some("user"), _) => {
                     let of_tools = list(&turn["content"]).filter(|part| part["type"] == "tool_result");
@@ -53,14 +63,17 @@ impl Question {
                 _ => {}
             }
         }
-        Self {
-            model: body["model"].as_str().unwrap_or_default().to_owned(),
-            is_streamed: body["stream"].as_bool().unwrap_or(false),
-            users,
-            results,
-            turns: list(turns).count(),
-            asked,
-        }
+        // Gemini has both in the path.
+        let in_path =
+            asked.path().split('?').next().and_then(|path| path.rsplit('/').next()?.split_once(':'));
+        let (model, is_streamed) = match (format, in_path) {
+            (WireFormat::Gemini, Some((model, method))) => (model.to_owned(), method.starts_with("stream")),
+            _ => (
+                body["model"].as_str().unwrap_or_default().to_owned(),
+                body["stream"].as_bool().unwrap_or(false),
+            ),
+        };
+        Self { model, is_streamed, users, results, turns: list(turns).count(), asked }
     }
 
     /// Whether a user said this.

@@ -1,16 +1,16 @@
 //! Gemini, read. An answer is a list of parts; a part that carries a signature goes back as it came, any other is
-//! rewritten. There is no last event: the part with a reason to stop is the last.
+//! rewritten. There is no last event: the part with a reason to stop is the last, and its usage counts everything.
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::wire::answer::WireStop;
+use crate::wire::answer::{OpaqueHash, WireStop};
 use crate::wire::continuation::Piece;
 use crate::wire::fault::WireFault;
 use crate::wire::json::{count, read};
 use crate::wire::reading::Reading;
-use crate::wire::usage_report::UsageReport;
+use crate::wire::usage_report::{UsageReport, is_dearer_tier, says_other_than};
 
 #[derive(Debug)]
 pub(in crate::wire) struct GeminiReader;
@@ -78,12 +78,32 @@ struct Usage {
     thoughts_token_count: Option<u64>,
     #[serde(default, deserialize_with = "count")]
     total_token_count: Option<u64>,
+    prompt_tokens_details: Option<Value>,
+    candidates_tokens_details: Option<Value>,
+    traffic_type: Option<Value>,
+    service_tier: Option<Value>,
 }
+
+/// Kinds of traffic that cost no more than the price says.
+const TRAFFIC: [&str; 5] = [
+    "ON_DEMAND",
+    "ON_DEMAND_FLEX",
+    "ON_DEMAND_OFFPEAK",
+    "PROVISIONED_THROUGHPUT",
+    "TRAFFIC_TYPE_UNSPECIFIED",
+];
+/// Kinds of input tokens with the price of text.
+const INPUT_KINDS: [&str; 5] = ["DOCUMENT", "IMAGE", "MODALITY_UNSPECIFIED", "TEXT", "VIDEO"];
+/// Kinds of output tokens with the price of text.
+const OUTPUT_KINDS: [&str; 2] = ["MODALITY_UNSPECIFIED", "TEXT"];
 
 impl GeminiReader {
     pub(in crate::wire) fn event(&self, data: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
         let chunk: Chunk = read("a chunk", data)?;
         reading.draft.named(chunk.response_id, chunk.model_version);
+        if chunk.usage_metadata.as_ref().is_some_and(Usage::has_unknown_price) {
+            reading.draft.unknown_price();
+        }
         let report = chunk.usage_metadata.map(Usage::report).unwrap_or_default();
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             reading.draft.usage(report);
@@ -93,12 +113,12 @@ impl GeminiReader {
         if blocked.is_some_and(|reason| reason != "BLOCK_REASON_UNSPECIFIED") {
             reading.draft.stopped(WireStop::ContentFilter);
         }
-        for candidate in chunk
-            .candidates
-            .into_iter()
-            .flatten()
-            .filter(|candidate| matches!(candidate.index, None | Some(0)))
-        {
+        for candidate in chunk.candidates.into_iter().flatten() {
+            // Whatever it is and whichever answer it belongs to, only usage that comes with it or later counts it.
+            reading.draft.more_output();
+            if !matches!(candidate.index, None | Some(0)) {
+                continue;
+            }
             for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
                 Self::part(raw, &mut reading)?;
             }
@@ -127,7 +147,8 @@ impl GeminiReader {
             reading.arguments(call, arguments)?;
             piece = reading.end_call(call, piece);
         }
-        if part.thought_signature.is_some_and(|signature| !signature.is_empty()) {
+        if let Some(signature) = part.thought_signature.filter(|signature| !signature.is_empty()) {
+            reading.draft.opaque(OpaqueHash::of_base64(&signature));
             piece.raw = Some(raw);
             return reading.draft.opaque_piece(piece);
         }
@@ -154,6 +175,27 @@ impl Usage {
             ..UsageReport::default()
         }
     }
+}
+
+impl Usage {
+    /// Whether it counts something that the price does not cover: another tier, audio, images that the model made.
+    fn has_unknown_price(&self) -> bool {
+        let tier = self.service_tier.as_ref().map(|tier| match tier {
+            Value::String(word) => Value::from(word.to_ascii_lowercase()),
+            other => other.clone(),
+        });
+        says_other_than(self.traffic_type.as_ref(), &TRAFFIC)
+            || is_dearer_tier(tier.as_ref().filter(|tier| *tier != "unspecified"))
+            || counts_other_than(self.prompt_tokens_details.as_ref(), &INPUT_KINDS)
+            || counts_other_than(self.candidates_tokens_details.as_ref(), &OUTPUT_KINDS)
+    }
+}
+
+/// Whether a list of counts by kind has one of another kind.
+fn counts_other_than(details: Option<&Value>, kinds: &[&str]) -> bool {
+    let details = details.and_then(Value::as_array).into_iter().flatten();
+    let mut counted = details.filter(|detail| detail["tokenCount"].as_u64() != Some(0));
+    counted.any(|detail| says_other_than(detail.get("modality"), kinds))
 }
 
 fn stop(reason: &str) -> WireStop {

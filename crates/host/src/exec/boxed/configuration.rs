@@ -76,11 +76,13 @@ const RECIPES: [Recipe; 2] = [
 ];
 
 /// Keys in settings that no budget covers.
-const SECRET_SETTINGS: [&str; 7] = [
+const SECRET_SETTINGS: [&str; 9] = [
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CODEX_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
     "OPENAI_API_KEY",
     "experimental_bearer_token",
     "primaryApiKey",

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::gemini;
 use super::json_tape::{JsonKind, JsonNode};
 use super::route::CallFormat;
 use super::splice::Splice;
@@ -29,6 +30,8 @@ pub(super) enum LinePlace {
     Null { span: Range<usize> },
     /// There is none: a message before all others. `inside` is the place behind the bracket.
     NewMessage { inside: usize },
+    /// Between these texts, which replace what is there.
+    Around { at: Range<usize>, before: String, after: &'static str },
     /// The request has a form that takes none.
     Nowhere,
 }
@@ -39,6 +42,7 @@ impl LinePlace {
             CallFormat::Messages => Self::field(root, inside, "system"),
             CallFormat::Responses => Self::field(root, inside, "instructions"),
             CallFormat::Chat => Self::of_chat(root),
+            CallFormat::Gemini => gemini::line_place(root),
         }
     }
 
@@ -94,6 +98,7 @@ impl LinePlace {
                 let message = format!("{{\"role\":\"system\",\"content\":{quoted}}},");
                 Splice::new(*inside..*inside, message)
             }
+            Self::Around { at, before, after } => Splice::new(at.clone(), format!("{before}{quoted}{after}")),
             Self::Nowhere => return None,
         })
     }

@@ -27,14 +27,18 @@ pub struct AllowList {
     messages: FormatNames,
     chat: FormatNames,
     responses: FormatNames,
+    gemini: FormatNames,
     betas: Betas,
-    query: Names,
+    query: Queries,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FormatNames {
     fields: Names,
+    /// The fields of an object of settings, of which only Gemini has one.
+    #[serde(default)]
+    config: Names,
     blocks: Names,
     #[serde(default)]
     items: Names,
@@ -48,6 +52,17 @@ struct Betas {
     anthropic: Names,
     openai: Names,
 }
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Queries {
+    anthropic: Names,
+    openai: Names,
+    gemini: Names,
+}
+
+/// Formats without something have no names for it.
+static NONE: Names = Names { allowed: BTreeSet::new(), refused: BTreeMap::new() };
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,17 +87,25 @@ impl AllowList {
     }
 
     pub(super) fn find(&'static self, format: CallFormat, kind: NameKind, name: &str) -> Listed {
-        let names = self.names(format, kind);
-        if names.allowed.contains(name) {
-            return Listed::Allowed;
-        }
-        names.refused.get(name).map_or(Listed::Unlisted, |why| Listed::Refused(why))
+        self.names(format, kind).find(name)
+    }
+
+    /// What it says about a field of Gemini's `generationConfig`.
+    pub(super) fn find_config(&'static self, name: &str) -> Listed {
+        self.gemini.config.find(name)
+    }
+
+    /// The fields of Gemini, on both levels.
+    pub(super) fn gemini_names(&self) -> impl Iterator<Item = &str> {
+        [&self.gemini.fields, &self.gemini.config].into_iter().flat_map(Names::all)
     }
 
     /// Whether the list has a name, for a test that compares it with the SDKs and programs.
     #[must_use]
     pub fn knows(&'static self, format: CallFormat, kind: NameKind, name: &str) -> bool {
+        let is_setting = kind == NameKind::Field && format == CallFormat::Gemini;
         self.find(format, kind, name) != Listed::Unlisted
+            || (is_setting && self.find_config(name) != Listed::Unlisted)
     }
 
     fn names(&self, format: CallFormat, kind: NameKind) -> &Names {
@@ -90,6 +113,7 @@ impl AllowList {
             CallFormat::Messages => &self.messages,
             CallFormat::Chat => &self.chat,
             CallFormat::Responses => &self.responses,
+            CallFormat::Gemini => &self.gemini,
         };
         match kind {
             NameKind::Field => &names.fields,
@@ -97,12 +121,30 @@ impl AllowList {
             NameKind::Block => &names.blocks,
             NameKind::Item => &names.items,
             NameKind::Edit => &names.edits,
-            NameKind::Query => &self.query,
+            NameKind::Query => match format.api() {
+                ProviderApi::Anthropic => &self.query.anthropic,
+                ProviderApi::OpenAi => &self.query.openai,
+                ProviderApi::Gemini => &self.query.gemini,
+            },
             NameKind::Beta => match format.api() {
                 ProviderApi::Anthropic => &self.betas.anthropic,
                 ProviderApi::OpenAi => &self.betas.openai,
+                ProviderApi::Gemini => &NONE,
             },
         }
+    }
+}
+
+impl Names {
+    fn find(&'static self, name: &str) -> Listed {
+        if self.allowed.contains(name) {
+            return Listed::Allowed;
+        }
+        self.refused.get(name).map_or(Listed::Unlisted, |why| Listed::Refused(why))
+    }
+
+    fn all(&self) -> impl Iterator<Item = &str> {
+        self.allowed.iter().chain(self.refused.keys()).map(String::as_str)
     }
 }
 

@@ -34,6 +34,9 @@ pub const ANTHROPIC_IMAGE_TOKENS: u64 = 4_800;
 /// Most tokens of an image at OpenAI: newer models keep its size and count up to 30,000 patches with a factor of up to
 /// 1.62; `gpt-4o-mini` counts 2,833 plus 5,667 for each of up to eight tiles.
 pub const OPEN_AI_IMAGE_TOKENS: u64 = 50_000;
+/// Most tokens of an image at Gemini: older models make it smaller than 3,072 by 3,072 pixels and count 258 for each of up
+/// to 17 tiles, newer ones count up to 2,240 for the finest resolution.
+pub const GEMINI_IMAGE_TOKENS: u64 = 8_192;
 /// The context of Anthropic's models with `context-1m` in `anthropic-beta`.
 pub const LONG_CONTEXT: u64 = 1_000_000;
 
@@ -42,10 +45,10 @@ pub const THINKING_TOKENS_MIN: u64 = 1_024;
 /// Smallest `max_output_tokens` that OpenAI's responses take.
 pub const RESPONSES_OUTPUT_TOKENS_MIN: u64 = 16;
 
-/// The margin for Anthropic's count of an input: the larger of this and the fraction below.
-pub const ANTHROPIC_COUNT_MARGIN_TOKENS: u64 = 512;
+/// The margin for Anthropic's and Gemini's counts of an input: the larger of this and the fraction below.
+pub const COUNT_MARGIN_TOKENS: u64 = 512;
 /// The fraction of the count, as its divisor.
-pub const ANTHROPIC_COUNT_MARGIN_PART: u64 = 50;
+pub const COUNT_MARGIN_PART: u64 = 50;
 /// The margin for OpenAI's count of an input.
 pub const OPEN_AI_COUNT_MARGIN_TOKENS: u64 = 64;
 /// The largest body that is sent to a counter, in bytes.

@@ -1,5 +1,5 @@
 //! The conversation that a call continues, for people who look at a run: the messages of its request, and the answer in its
-//! response, in any of the three formats, streamed or not. What is not known is named and not read.
+//! response, in any of the formats, streamed or not. What is not known is named and not read.
 
 use std::collections::BTreeMap;
 
@@ -76,14 +76,20 @@ impl Conversation {
             ProviderApi::Anthropic => CallFormat::Messages,
             ProviderApi::OpenAi if body.get("input").is_some() => CallFormat::Responses,
             ProviderApi::OpenAi => CallFormat::Chat,
+            ProviderApi::Gemini => CallFormat::Gemini,
         };
         let mut draft = Draft::default();
         match format {
             CallFormat::Messages => draft.messages_request(&body)?,
             CallFormat::Chat => draft.chat_request(&body)?,
             CallFormat::Responses => draft.responses_request(&body)?,
+            CallFormat::Gemini => draft.gemini_request(&body)?,
         }
-        let offers_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+        let offers_tools = match &body["tools"] {
+            Value::Array(tools) => !tools.is_empty(),
+            // Gemini takes one that is not in a list.
+            tools => tools.is_object(),
+        };
         Ok((Self { messages: draft.messages, offers_tools }, format))
     }
 
@@ -156,6 +162,26 @@ impl ConversationMessage {
                 media: media(part),
                 bytes: data_bytes(part),
             }),
+        }
+    }
+}
+
+impl ConversationMessage {
+    /// A part of Gemini's, which has its kind as a key.
+    fn add_gemini_part(&mut self, part: &Value) {
+        let blob = either(part, "inlineData", "inline_data");
+        match (part["text"].as_str(), part["thought"].as_bool()) {
+            (Some(text), Some(true)) => self.add_reasoning(text),
+            (Some(text), _) => self.add_text(text),
+            (None, _) => {
+                let is_kind = |key: &&String| !key.to_ascii_lowercase().starts_with("thought");
+                let kind = part.as_object().and_then(|part| part.keys().find(is_kind));
+                self.parts.push(ConversationPart {
+                    kind: kind.map_or_else(|| "part".to_owned(), String::clone),
+                    media: either(blob, "mimeType", "mime_type").as_str().map(str::to_owned),
+                    bytes: blob["data"].as_str().map_or(0, str::len) as u64,
+                });
+            }
         }
     }
 }
@@ -350,6 +376,60 @@ impl Draft {
         }
     }
 
+    fn gemini_request(&mut self, body: &Value) -> Result<(), UnreadRequest> {
+        let instruction = either(body, "systemInstruction", "system_instruction");
+        if !instruction.is_null() {
+            let mut message = ConversationMessage::new(Speaker::System, String::new());
+            for part in one_or_more(&instruction["parts"]) {
+                message.add_gemini_part(part);
+            }
+            self.messages.push(message);
+        }
+        let contents = one_or_more(&body["contents"]);
+        if contents.is_empty() {
+            return Err(UnreadRequest);
+        }
+        for content in contents {
+            let speaker = if content["role"] == "model" { Speaker::Assistant } else { Speaker::User };
+            let mut said: Option<ConversationMessage> = None;
+            for part in one_or_more(&content["parts"]) {
+                let (asked, result) = (
+                    either(part, "functionCall", "function_call"),
+                    either(part, "functionResponse", "function_response"),
+                );
+                let name = |function: &Value| text_of(function, "name").to_owned();
+                if asked.is_object() {
+                    let ask = ConversationAsk {
+                        id: text_of(asked, "id").to_owned(),
+                        tool: name(asked),
+                        args: asked["args"].to_string(),
+                    };
+                    said.get_or_insert_with(|| ConversationMessage::new(speaker, String::new()))
+                        .asks
+                        .push(ask);
+                } else if result.is_object() {
+                    self.messages.extend(said.take());
+                    let response = &result["response"];
+                    let text =
+                        ["error", "output", "result"].into_iter().find_map(|key| response[key].as_str());
+                    let text = text.map_or_else(|| response.to_string(), str::to_owned);
+                    let mut message = ConversationMessage::new(Speaker::Tool, text);
+                    message.tool = Some(name(result));
+                    message.is_error = !response["error"].is_null();
+                    for part in one_or_more(&result["parts"]) {
+                        message.add_gemini_part(part);
+                    }
+                    self.messages.push(message);
+                } else {
+                    said.get_or_insert_with(|| ConversationMessage::new(speaker, String::new()))
+                        .add_gemini_part(part);
+                }
+            }
+            self.messages.extend(said);
+        }
+        Ok(())
+    }
+
     /// Whether the last message is only what a model thought.
     fn is_thinking(&self) -> bool {
         self.messages.last().is_some_and(|last| {
@@ -358,6 +438,20 @@ impl Draft {
                 && last.asks.is_empty()
                 && last.parts.is_empty()
         })
+    }
+}
+
+/// A field in either spelling of Google's JSON; null if there is none.
+fn either<'v>(value: &'v Value, name: &str, snake: &str) -> &'v Value {
+    if value[name].is_null() { &value[snake] } else { &value[name] }
+}
+
+/// The items of a list, or the one item that is not in a list.
+fn one_or_more(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Null => Vec::new(),
+        Value::Array(items) => items.iter().collect(),
+        one => vec![one],
     }
 }
 
@@ -471,9 +565,40 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_gemini_become_messages_in_their_order() {
+        let body = json!({ "system_instruction": { "parts": { "text": "S" } }, "contents": [
+            { "role": "user", "parts": [
+                { "text": "a" },
+                { "inlineData": { "mimeType": "image/png", "data": "QUJD" } },
+            ] },
+            { "role": "model", "parts": [
+                { "text": "hm", "thought": true },
+                { "text": "b" },
+                { "functionCall": { "id": "1", "name": "look", "args": { "x": 1 } }, "thoughtSignature": "x" },
+            ] },
+            { "role": "user", "parts": [
+                { "functionResponse": { "name": "look", "response": { "error": "c" } } },
+                { "text": "d" },
+                { "function_response": { "name": "look", "response": { "e": 1 } } },
+            ] },
+        ] });
+        assert_eq!(
+            brief(ProviderApi::Gemini, &body),
+            [
+                "System -  |  | S | [] | []",
+                "User -  |  | a | [] | [\"inlineData Some(\\\"image/png\\\") 4\"]",
+                "Assistant -  | hm | b | [\"1 look {\\\"x\\\":1}\"] | []",
+                "Tool look failed |  | c | [] | []",
+                "User -  |  | d | [] | []",
+                "Tool look  |  | {\"e\":1} | [] | []",
+            ]
+        );
+    }
+
+    #[test]
     fn what_is_no_request_is_not_read() {
         for body in ["", "[]", "{\"messages\":3}", "null"] {
-            for api in [ProviderApi::Anthropic, ProviderApi::OpenAi] {
+            for api in ProviderApi::ALL {
                 assert_eq!(Conversation::read(api, body.as_bytes()), Err(UnreadRequest), "{body}");
             }
         }

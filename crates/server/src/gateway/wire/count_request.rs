@@ -1,23 +1,27 @@
 //! The request to the provider's token counter, with the input fields of a call in the same bytes, and the bound that its
 //! response gives.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use serde::Deserialize;
 
-use super::bounds::{
-    ANTHROPIC_COUNT_MARGIN_PART, ANTHROPIC_COUNT_MARGIN_TOKENS, OPEN_AI_COUNT_MARGIN_TOKENS,
-};
+use super::bounds::{COUNT_MARGIN_PART, COUNT_MARGIN_TOKENS, OPEN_AI_COUNT_MARGIN_TOKENS};
 use super::json_tape::JsonNode;
 use super::route::CallFormat;
 
 /// The positions of the fields of a body that a counter accepts.
-#[derive(Clone, Debug, Default)]
-pub(super) struct CountedFields(Vec<Range<usize>>);
+#[derive(Clone, Debug)]
+pub(super) struct CountedFields {
+    fields: Vec<Range<usize>>,
+    /// What is before and behind them.
+    around: (String, &'static str),
+}
 
 #[derive(Deserialize)]
 struct Counted {
+    #[serde(alias = "totalTokens")]
     input_tokens: u64,
 }
 
@@ -28,17 +32,29 @@ impl CountedFields {
         let counted = root
             .members()
             .filter(|member| member.key.text().is_some_and(|name| fields.contains(&name.as_ref())));
-        Some(Self(counted.map(|member| member.key.span().start..member.value.span().end).collect()))
+        Some(Self::within(("{".to_owned(), "}"), counted.map(|member| (member.key, member.value))))
+    }
+
+    /// These fields, between what the counter wants around them.
+    pub(super) fn within<'t>(
+        around: (String, &'static str),
+        fields: impl Iterator<Item = (JsonNode<'t>, JsonNode<'t>)>,
+    ) -> Self {
+        Self { fields: fields.map(|(key, value)| key.span().start..value.span().end).collect(), around }
     }
 
     pub(super) fn body(&self, whole: &Bytes) -> Bytes {
-        let bytes: usize = self.0.iter().map(|field| field.len() + 1).sum();
-        let mut body = BytesMut::with_capacity(bytes + 2);
-        for (at, field) in self.0.iter().enumerate() {
-            body.put_u8(if at == 0 { b'{' } else { b',' });
+        let (before, after) = &self.around;
+        let bytes: usize = self.fields.iter().map(|field| field.len() + 1).sum();
+        let mut body = BytesMut::with_capacity(before.len() + bytes + after.len());
+        body.put_slice(before.as_bytes());
+        for (at, field) in self.fields.iter().enumerate() {
+            if at > 0 {
+                body.put_u8(b',');
+            }
             body.put_slice(&whole[field.clone()]);
         }
-        body.put_u8(b'}');
+        body.put_slice(after.as_bytes());
         body.freeze()
     }
 }
@@ -69,15 +85,17 @@ const fn fields(format: CallFormat) -> Option<&'static [&'static str]> {
             "tools",
             "truncation",
         ]),
-        CallFormat::Chat => None,
+        // Its fields have two spellings, so they are found by its own reader.
+        CallFormat::Chat | CallFormat::Gemini => None,
     }
 }
 
 /// The path of the counter of a format, relative to the address of its provider.
-pub(super) const fn path(format: CallFormat) -> Option<&'static str> {
+pub(super) fn path(format: CallFormat, model: &str) -> Option<Cow<'static, str>> {
     match format {
-        CallFormat::Messages => Some("/messages/count_tokens"),
-        CallFormat::Responses => Some("/responses/input_tokens"),
+        CallFormat::Messages => Some(Cow::Borrowed("/messages/count_tokens")),
+        CallFormat::Responses => Some(Cow::Borrowed("/responses/input_tokens")),
+        CallFormat::Gemini => Some(Cow::Owned(format!("/models/{model}:countTokens"))),
         CallFormat::Chat => None,
     }
 }
@@ -86,8 +104,8 @@ pub(super) const fn path(format: CallFormat) -> Option<&'static str> {
 pub(super) fn bound(format: CallFormat, answer: &[u8]) -> Option<u64> {
     let Counted { input_tokens } = serde_json::from_slice(answer).ok()?;
     let margin = match format {
-        CallFormat::Messages => {
-            input_tokens.div_ceil(ANTHROPIC_COUNT_MARGIN_PART).max(ANTHROPIC_COUNT_MARGIN_TOKENS)
+        CallFormat::Messages | CallFormat::Gemini => {
+            input_tokens.div_ceil(COUNT_MARGIN_PART).max(COUNT_MARGIN_TOKENS)
         }
         CallFormat::Chat | CallFormat::Responses => OPEN_AI_COUNT_MARGIN_TOKENS,
     };
@@ -107,6 +125,7 @@ mod tests {
         assert_eq!(bound(CallFormat::Responses, 100_000), Some(100_064));
         assert_eq!(bound(CallFormat::Messages, 0), None);
         assert_eq!(super::bound(CallFormat::Messages, b"{}"), None);
+        assert_eq!(super::bound(CallFormat::Gemini, b"{\"totalTokens\":100}"), Some(612));
         assert_eq!(super::bound(CallFormat::Messages, b"{\"input_tokens\":-1}"), None);
     }
 }

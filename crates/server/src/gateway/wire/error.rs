@@ -184,6 +184,19 @@ impl GatewayErrorKind {
         }
     }
 
+    /// The status in Google's words.
+    const fn google_status(self) -> &'static str {
+        match self {
+            Self::WrongKey => "UNAUTHENTICATED",
+            Self::NotFound => "NOT_FOUND",
+            Self::TooLarge | Self::BadRequest | Self::Refused => "INVALID_ARGUMENT",
+            // Programs take RESOURCE_EXHAUSTED for a limit that passes, and try again or use another model.
+            Self::NeedsHttp | Self::Ceiling | Self::Ended => "FAILED_PRECONDITION",
+            Self::Unreachable | Self::Broken => "UNAVAILABLE",
+            Self::Internal => "INTERNAL",
+        }
+    }
+
     /// The type in OpenAI's words.
     const fn open_ai_type(self) -> &'static str {
         if self.is_passing() { "server_error" } else { "invalid_request_error" }
@@ -209,6 +222,7 @@ impl GatewayError {
             }
             (ProviderApi::Anthropic, _, _) => (self.anthropic().to_string(), "application/json"),
             (ProviderApi::OpenAi, _, _) => (self.open_ai().to_string(), "application/json"),
+            (ProviderApi::Gemini, _, status) => (self.google(status).to_string(), "application/json"),
         };
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
@@ -225,6 +239,7 @@ impl GatewayError {
             CallFormat::Messages => event("error", &self.anthropic()),
             CallFormat::Chat => Bytes::from(format!("data: {}\n\n", self.open_ai())),
             CallFormat::Responses => failed_response(self.responses_code(), &self.message),
+            CallFormat::Gemini => google_event(&self.google(self.kind.status(AgentProgram::Other))),
         }
     }
 
@@ -241,6 +256,14 @@ impl GatewayError {
         } })
     }
 
+    fn google(&self, status: StatusCode) -> Value {
+        json!({ "error": {
+            "code": status.as_u16(),
+            "message": self.message,
+            "status": self.kind.google_status(),
+        } })
+    }
+
     /// Codex shows the text of `invalid_prompt` and stops; it retries what it does not know.
     const fn responses_code(&self) -> &'static str {
         if self.kind.is_passing() { "server_error" } else { "invalid_prompt" }
@@ -252,10 +275,16 @@ impl GatewayError {
 #[must_use]
 pub fn stream_error(format: CallFormat, status: u16, body: &[u8]) -> Bytes {
     let text = String::from_utf8_lossy(body);
-    let json = serde_json::from_str::<Value>(&text).ok().filter(|json| json.get("error").is_some());
+    let json = serde_json::from_str::<Value>(&text).ok().map(|json| match json {
+        // Google wraps it in a list.
+        Value::Array(mut list) if list.len() == 1 => list.remove(0),
+        json => json,
+    });
+    let json = json.filter(|json| json.get("error").is_some());
     match (format, json) {
         (CallFormat::Messages, Some(error)) => event("error", &error),
         (CallFormat::Chat, Some(error)) => Bytes::from(format!("data: {error}\n\n")),
+        (CallFormat::Gemini, Some(error)) => google_event(&error),
         (CallFormat::Responses, Some(error)) => {
             let word = |key: &str| error["error"][key].as_str().map(str::to_owned);
             let code = word("code").or_else(|| word("type")).unwrap_or_else(|| status.to_string());
@@ -274,11 +303,18 @@ pub const fn ping(format: CallFormat) -> &'static [u8] {
     match format {
         CallFormat::Messages => b"event: ping\ndata: {\"type\": \"ping\"}\n\n",
         CallFormat::Chat => b": ping\n\n",
+        // Google's Python SDK reads a comment as JSON.
+        CallFormat::Gemini => b"\n\n",
         // A comment does not reset the idle time of Codex; an event of any type does.
         CallFormat::Responses => {
             b"event: keepalive\ndata: {\"type\":\"keepalive\",\"sequence_number\":0}\n\n"
         }
     }
+}
+
+/// Google's SDKs look for an error in a piece of a stream that is JSON and no event.
+fn google_event(error: &Value) -> Bytes {
+    Bytes::from(format!("{error}\n\n"))
 }
 
 fn event(name: &str, data: &Value) -> Bytes {

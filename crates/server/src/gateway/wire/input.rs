@@ -16,7 +16,8 @@ use spinney_drivers::tokens::Tokenizer;
 use spinney_drivers::wire::OpaqueHash;
 
 use super::bounds::{
-    ANTHROPIC_IMAGE_TOKENS, BASE_TOKENS, BLOCK_TOKENS, INPUT_BLOCKS_MAX, OPEN_AI_IMAGE_TOKENS,
+    ANTHROPIC_IMAGE_TOKENS, BASE_TOKENS, BLOCK_TOKENS, GEMINI_IMAGE_TOKENS, INPUT_BLOCKS_MAX,
+    OPEN_AI_IMAGE_TOKENS,
 };
 use super::call_request::CallUpstream;
 use super::json_tape::{JsonKind, JsonNode, JsonTape};
@@ -185,6 +186,14 @@ impl Media {
     pub(super) fn add_opaque(&mut self, text: Option<JsonNode<'_>>) {
         match text.and_then(JsonNode::text) {
             Some(text) => self.opaque.push(OpaqueHash::new(&text)),
+            None => self.add_elsewhere(Elsewhere::Unknown),
+        }
+    }
+
+    /// Bytes that only the provider can read, in base64.
+    pub(super) fn add_opaque_bytes(&mut self, text: JsonNode<'_>) {
+        match text.text() {
+            Some(text) => self.opaque.push(OpaqueHash::of_base64(&text)),
             None => self.add_elsewhere(Elsewhere::Unknown),
         }
     }
@@ -462,7 +471,9 @@ fn exact(tokenizer: Tokenizer, raw: &str, block: &Block) -> u64 {
 pub(super) const fn image_tokens(api: ProviderApi, upstream: CallUpstream) -> u64 {
     match (api, upstream) {
         (ProviderApi::Anthropic, CallUpstream::Provider) => ANTHROPIC_IMAGE_TOKENS,
-        (ProviderApi::Anthropic, CallUpstream::Elsewhere) | (ProviderApi::OpenAi, _) => OPEN_AI_IMAGE_TOKENS,
+        (ProviderApi::Gemini, CallUpstream::Provider) => GEMINI_IMAGE_TOKENS,
+        (ProviderApi::Anthropic | ProviderApi::Gemini, CallUpstream::Elsewhere)
+        | (ProviderApi::OpenAi, _) => OPEN_AI_IMAGE_TOKENS,
     }
 }
 

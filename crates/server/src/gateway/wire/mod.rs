@@ -17,10 +17,12 @@ mod added_line;
 mod allow_list;
 pub mod bounds;
 mod call_request;
+mod call_shape;
 mod caller;
 mod conversation;
 mod count_request;
 mod error;
+mod gemini;
 mod headers;
 mod input;
 mod input_blocks;
@@ -28,6 +30,7 @@ mod json_tape;
 #[cfg(test)]
 mod json_tape_tests;
 mod opaque_texts;
+mod output_caps;
 mod request_check;
 mod response;
 mod route;
@@ -45,6 +48,7 @@ pub use conversation::{
 pub use error::{
     ErrorReply, GatewayError, GatewayErrorKind, MissingPrice, NeededPrice, RefusedName, ping, stream_error,
 };
+pub(in crate::gateway) use gemini::path::query_keys;
 pub use headers::{headers_down, headers_up};
 pub use input::{CountedInput, UnboundedInput};
 pub use opaque_texts::OpaqueTexts;

@@ -9,9 +9,10 @@ use spinney_drivers::prices::refused_param;
 use spinney_drivers::wire::{NameKind, Permitted, RequestName};
 
 use super::allow_list::{AllowList, Listed};
-use super::call_request::{CallHead, CallUpstream, bad, cap_names};
+use super::call_request::{CallHead, CallUpstream, bad};
 use super::error::{GatewayError, GatewayErrorKind, RefusedName};
 use super::json_tape::{AmbiguousKey, JsonKind, JsonNode, folded};
+use super::output_caps::cap_names;
 use super::route::{CallFormat, ProviderApi};
 
 /// Service tiers that cost no more than the price table says.
@@ -81,17 +82,24 @@ impl<'c> RequestCheck<'c> {
     /// Checks the betas and the query.
     pub(super) fn head(&mut self, headers: &HeaderMap, query: Option<&str>) -> Result<(), GatewayError> {
         let header = match self.format.api() {
-            ProviderApi::Anthropic => "anthropic-beta",
-            ProviderApi::OpenAi => "openai-beta",
+            ProviderApi::Anthropic => Some("anthropic-beta"),
+            ProviderApi::OpenAi => Some("openai-beta"),
+            ProviderApi::Gemini => None,
         };
-        for value in headers.get_all(header) {
+        for (header, value) in
+            header.iter().flat_map(|name| headers.get_all(*name).iter().map(move |value| (name, value)))
+        {
             let Ok(value) = value.to_str() else { return Err(bad(format!("`{header}` is not plain text"))) };
             for beta in value.split(',').map(str::trim).filter(|beta| !beta.is_empty()) {
                 self.listed(NameKind::Beta, beta)?;
             }
         }
         for parameter in query.unwrap_or_default().split('&').filter(|parameter| !parameter.is_empty()) {
-            self.listed(NameKind::Query, parameter.split('=').next().unwrap_or_default())?;
+            let name = parameter.split('=').next().unwrap_or_default();
+            // A key of Gemini's goes no further.
+            if name != "key" || self.format != CallFormat::Gemini {
+                self.listed(NameKind::Query, name)?;
+            }
         }
         Ok(())
     }
@@ -137,6 +145,11 @@ impl<'c> RequestCheck<'c> {
             _ => OTHER_CAPS.contains(&name) && !cap_names(self.format).contains(&name),
         };
         Ok(is_one && self.upstream == CallUpstream::Elsewhere && !value.is_null())
+    }
+
+    /// Whether one of the names is meant under which servers read an output cap.
+    pub(super) fn is_cap(&self, is_meant: impl Fn(&str) -> bool) -> bool {
+        OTHER_CAPS.into_iter().any(is_meant)
     }
 
     /// Refuses names in a different letter case: some servers read `Max_Tokens` as `max_tokens`, and use the last of the two.
@@ -322,21 +335,34 @@ impl<'c> RequestCheck<'c> {
         SWITCHES.contains(&name) || (self.upstream == CallUpstream::Provider && !self.is_read(name))
     }
 
-    fn listed(&mut self, kind: NameKind, name: &str) -> Result<(), GatewayError> {
-        let list = AllowList::get();
-        match (list.find(self.format, kind, name), self.upstream) {
+    pub(super) fn listed(&mut self, kind: NameKind, name: &str) -> Result<(), GatewayError> {
+        self.listed_as(AllowList::get().find(self.format, kind, name), kind, name)
+    }
+
+    /// Checks a name by what the list says about it.
+    pub(super) fn listed_as(
+        &mut self,
+        listed: Listed,
+        kind: NameKind,
+        name: &str,
+    ) -> Result<(), GatewayError> {
+        match (listed, self.upstream) {
             (Listed::Allowed, CallUpstream::Provider) => Ok(()),
             (Listed::Refused(why), _) => self.refuse(kind, name, why),
             (Listed::Allowed | Listed::Unlisted, CallUpstream::Elsewhere) => match refused_param(name) {
-                Some(why) if kind == NameKind::Field && !self.is_read(name) => self.refuse(kind, name, why),
+                Some(why) if kind == NameKind::Field && listed == Listed::Unlisted => {
+                    self.refuse(kind, name, why)
+                }
                 _ => match ELSEWHERE_REFUSED.iter().find(|(refused, _)| *refused == name) {
                     Some((_, why)) if kind == NameKind::Field => self.refuse(kind, name, why),
                     _ => Ok(()),
                 },
             },
             (Listed::Unlisted, CallUpstream::Provider) => {
-                let why =
-                    format!("it is not on the list of {}, so its cost has no bound: leave it out", list.date);
+                let why = format!(
+                    "it is not on the list of {}, so its cost has no bound: leave it out",
+                    AllowList::get().date
+                );
                 self.refuse(kind, name, &why)
             }
         }
@@ -347,7 +373,13 @@ impl<'c> RequestCheck<'c> {
         AllowList::get().find(self.format, NameKind::Field, name) == Listed::Allowed
     }
 
-    fn unless(&mut self, is_fine: bool, kind: NameKind, name: &str, why: &str) -> Result<(), GatewayError> {
+    pub(super) fn unless(
+        &mut self,
+        is_fine: bool,
+        kind: NameKind,
+        name: &str,
+        why: &str,
+    ) -> Result<(), GatewayError> {
         if is_fine { Ok(()) } else { self.refuse(kind, name, why) }
     }
 
@@ -373,7 +405,7 @@ impl<'c> RequestCheck<'c> {
     }
 
     /// Refuses a name, unless the user allowed it.
-    fn refuse(&mut self, kind: NameKind, name: &str, why: &str) -> Result<(), GatewayError> {
+    pub(super) fn refuse(&mut self, kind: NameKind, name: &str, why: &str) -> Result<(), GatewayError> {
         let Some(name) = RequestName::new(kind, name) else {
             let name: String = name.chars().filter(|letter| !letter.is_control()).take(64).collect();
             return Err(GatewayError::new(GatewayErrorKind::Refused, format!("`{name}`: {why}")));

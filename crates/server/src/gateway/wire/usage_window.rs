@@ -30,16 +30,32 @@ pub fn usage_window(
     let at = |seconds: u64| seconds.checked_mul(1_000).map(Time);
     let after = |seconds: u64| Some(now.after_ms(seconds.checked_mul(1_000)?));
     let body: Value = serde_json::from_slice(&body[..body.len().min(REFUSAL_BYTES_MAX)]).unwrap_or_default();
-    let error = body.get("error").unwrap_or(&body);
+    let body = body.get(0).unwrap_or(&body);
+    let error = body.get("error").unwrap_or(body);
+    let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
+    let delays = details.filter_map(|detail| detail.get("retryDelay")?.as_str());
     let said = [
         error.get("resets_at").and_then(Value::as_u64).and_then(at),
         error.get("resets_in_seconds").and_then(Value::as_u64).and_then(after),
     ];
     let resets = RESET_HEADERS.iter().filter_map(number).filter_map(at);
     let pauses = PAUSE_HEADERS.iter().filter_map(number).filter_map(after);
-    let until = resets.chain(pauses).chain(said.into_iter().flatten()).max()?;
+    let delays = delays.filter_map(whole_seconds).filter_map(after);
+    let until = resets.chain(pauses).chain(delays).chain(said.into_iter().flatten()).max()?;
     let left = until.0.saturating_sub(now.0);
     (left >= least_ms.max(1)).then(|| until.min(now.after_ms(limit::USAGE_WINDOW_MAX_MS)))
+}
+
+/// A duration as Google writes it: `32400s`, or `41.7s`.
+fn whole_seconds(delay: &str) -> Option<u64> {
+    let number = delay.trim().strip_suffix('s')?;
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(whole) || !is_number(part) {
+        return None;
+    }
+    let more = u64::from(part.bytes().any(|digit| digit != b'0'));
+    whole.parse::<u64>().ok()?.checked_add(more)
 }
 
 #[cfg(test)]
@@ -69,6 +85,16 @@ mod tests {
         assert_eq!(window(&[("x-codex-primary-reset-after-seconds", "18000")], &plain), at);
         let codex = json!({ "error": { "type": "usage_limit_reached", "resets_at": 1_763_518_000_u64 } });
         assert_eq!(window(&[], &codex), at);
+        let delay = |delay: &str| {
+            let info = json!({ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay });
+            json!({ "error": { "code": 429, "status": "RESOURCE_EXHAUSTED", "details": [{}, info] } })
+        };
+        assert_eq!(window(&[], &delay("18000s")), at);
+        assert_eq!(window(&[], &json!([delay("17999.5s")])), at);
+        assert_eq!(window(&[], &delay("41.7s")), None);
+        for wrong in ["", "s", "-5s", "1e9s", "18000", "5.s"] {
+            assert_eq!(window(&[], &delay(wrong)), None, "{wrong}");
+        }
         assert_eq!(window(&[("retry-after", "5")], &json!({ "error": { "resets_in_seconds": 18_000 } })), at);
     }
 

@@ -13,6 +13,7 @@ mod counters;
 mod encodings;
 mod ends;
 mod fields;
+mod gemini;
 mod known;
 mod sizes;
 mod stored;
@@ -27,6 +28,8 @@ use spinney_server::gateway::wire::CallUpstream;
 
 use row::Row;
 
+use crate::provider::Format;
+
 fn rows() -> Vec<Row> {
     let topics = [
         caches::rows(),
@@ -35,6 +38,7 @@ fn rows() -> Vec<Row> {
         encodings::rows(),
         ends::rows(),
         fields::rows(),
+        gemini::rows(),
         known::rows(),
         sizes::rows(),
         stored::rows(),
@@ -51,6 +55,8 @@ fn rows() -> Vec<Row> {
 async fn g22_forged_requests_are_refused_or_held_at_their_bound() {
     let rows = rows();
     assert!(rows.len() >= 150, "{} rows", rows.len());
+    let of_gemini = rows.iter().filter(|row| row.format == Format::Gemini).count();
+    assert!(of_gemini >= 50, "{of_gemini} rows of Gemini");
     let names: BTreeSet<String> = rows.iter().map(Row::name).collect();
     assert_eq!(names.len(), rows.len(), "two rows have one name");
     let (alone, shared): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.is_alone);

@@ -82,6 +82,8 @@ pub(super) struct Row {
     /// A name of its own, unless the row is about names: then nothing is known from other rows of the same run.
     pub(super) model: String,
     pub(super) prices_of: &'static str,
+    /// Another one than that of its format.
+    path: Option<String>,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) query: &'static str,
     pub(super) calls: Vec<ForgedCall>,
@@ -110,6 +112,16 @@ impl Row {
             Format::Messages => ("claude-sonnet-4-5", "anthropic", vec!["max_tokens"]),
             Format::Chat => ("gpt-5-nano", "openai", vec!["max_completion_tokens", "max_tokens"]),
             Format::Responses => ("gpt-5-nano", "openai", vec!["max_output_tokens"]),
+            Format::Gemini => (
+                "gemini-3.6-flash",
+                "google",
+                vec![
+                    "generationConfig/maxOutputTokens",
+                    "generationConfig/max_output_tokens",
+                    "generation_config/maxOutputTokens",
+                    "generation_config/max_output_tokens",
+                ],
+            ),
         };
         let model = format!("{model}-{number}");
         Self {
@@ -118,6 +130,7 @@ impl Row {
             upstream: CallUpstream::Provider,
             model,
             prices_of,
+            path: None,
             headers: Vec::new(),
             query: "",
             calls: Vec::new(),
@@ -142,6 +155,20 @@ impl Row {
 
     pub(super) fn model(self, model: &str) -> Self {
         Self { model: model.to_owned(), is_alone: true, ..self }
+    }
+
+    /// Where it goes: Gemini has the model in the path.
+    pub(super) fn path(&self) -> String {
+        let of_format = || match self.format {
+            Format::Gemini => format!("/v1beta/models/{}:generateContent", self.model),
+            format => format.path().to_owned(),
+        };
+        self.path.clone().unwrap_or_else(of_format)
+    }
+
+    pub(super) fn at_path(self, path: &str) -> Self {
+        let path = Some(path.replace("MODEL", &self.model));
+        Self { path, ..self }
     }
 
     pub(super) fn prices_of(self, prices_of: &'static str) -> Self {
@@ -228,6 +255,8 @@ impl Row {
             Format::Chat => json!({ "model": self.model, "max_completion_tokens": 64,
                 "messages": [{ "role": "user", "content": "hi" }] }),
             Format::Responses => json!({ "model": self.model, "max_output_tokens": 64, "input": "hi" }),
+            Format::Gemini => json!({ "generationConfig": { "maxOutputTokens": 64 },
+                "contents": [{ "role": "user", "parts": [{ "text": "hi" }] }] }),
         };
         let Value::Object(fields) = fields else { unreachable!("fields are an object") };
         let known = body.as_object_mut().unwrap();
@@ -264,6 +293,11 @@ pub(super) fn usage(format: Format, billed: &Billed) -> Value {
             "total_tokens": billed.input() + billed.output,
             "input_tokens_details": { "cached_tokens": billed.cached, "cache_write_tokens": written },
         }),
+        Format::Gemini => json!({
+            "promptTokenCount": billed.input(), "cachedContentTokenCount": billed.cached,
+            "candidatesTokenCount": billed.output / 2, "thoughtsTokenCount": billed.output - billed.output / 2,
+            "totalTokenCount": billed.input() + billed.output,
+        }),
     }
 }
 
@@ -279,5 +313,8 @@ pub(super) fn whole(format: Format, usage: &Value) -> Value {
             "output": [{ "type": "message", "id": "i", "role": "assistant", "status": "completed",
                 "content": [{ "type": "output_text", "text": "hello", "annotations": [] }] }],
             "usage": usage }),
+        Format::Gemini => json!({ "responseId": "gemini", "modelVersion": "m", "usageMetadata": usage,
+            "candidates": [{ "index": 0, "finishReason": "STOP",
+                "content": { "role": "model", "parts": [{ "text": "hello" }] } }] }),
     }
 }

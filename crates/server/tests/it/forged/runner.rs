@@ -75,8 +75,10 @@ impl Fate {
 
 async fn start(provider: &Provider, row: &Row) -> TestRun {
     let mut settings = settings(provider);
-    settings.anthropic.kind = Some(row.upstream);
-    settings.open_ai.kind = Some(row.upstream);
+    let servers = &mut settings.servers;
+    for server in [&mut servers.anthropic, &mut servers.open_ai, &mut servers.gemini] {
+        server.kind = Some(row.upstream);
+    }
     settings.models = ModelRules { prices_of: vec![row.prices_of.to_owned()], ..ModelRules::default() };
     settings.on_limit = OnLimit::Stop;
     settings.bodies = Bodies::Dropped;
@@ -86,11 +88,8 @@ async fn start(provider: &Provider, row: &Row) -> TestRun {
 }
 
 async fn send(run: &TestRun, row: &Row, call: &ForgedCall) -> (u16, String) {
-    let mut post = run.post_bytes(row.format, call.body.clone());
-    if !row.query.is_empty() {
-        let url = format!("{}?{}", run.url(row.format.path()), row.query);
-        post = run.client.post(url).header("x-api-key", run.gateway.key().text()).body(call.body.clone());
-    }
+    let query = if row.query.is_empty() { String::new() } else { format!("?{}", row.query) };
+    let mut post = run.post_to(row.format, &format!("{}{query}", row.path()), call.body.clone());
     for (name, value) in &row.headers {
         post = post.header(*name, value);
     }
@@ -106,7 +105,7 @@ async fn provider(stage: &PlayedRow) -> Provider {
         let played = stage.lock().unwrap().clone().unwrap();
         async move {
             let reply = match got.path().split('?').next().unwrap_or_default() {
-                path if path == played.row.format.path() => played.answer(&got),
+                path if path == played.row.path() => played.answer(&got),
                 _ => played.row.counter.clone().unwrap_or_else(|| Reply::status(404, "{}")),
             };
             write_reply(stream, reply).await;
@@ -189,7 +188,8 @@ impl Row {
     /// The cap that the server reads in what it got.
     fn cap(&self, got: &Got) -> u64 {
         let body: Value = serde_json::from_slice(&got.body).unwrap();
-        let caps = self.cap_names.iter().filter_map(|name| body.pointer(&format!("/{name}"))?.as_u64());
+        let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
+        let caps = self.cap_names.iter().filter_map(|name| number(body.pointer(&format!("/{name}"))?));
         caps.into_iter().next().unwrap_or(UNCAPPED_TOKENS)
     }
 }

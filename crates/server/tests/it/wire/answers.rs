@@ -14,11 +14,12 @@ use spinney_server::gateway::wire::{CallFormat, CallRequest, CallUpstream};
 
 use super::{passed, read, read_at, reader, stream_headers};
 
-const CORPUS: [(CallFormat, &str); 4] = [
+const CORPUS: [(CallFormat, &str); 5] = [
     (CallFormat::Messages, "anthropic_messages"),
     (CallFormat::Chat, "open_ai_chat"),
     (CallFormat::Chat, "compatible_chat"),
     (CallFormat::Responses, "open_ai_responses"),
+    (CallFormat::Gemini, "gemini"),
 ];
 
 fn corpus() -> Vec<(CallFormat, String, Vec<u8>)> {
@@ -37,6 +38,7 @@ fn call(format: CallFormat) -> CallRequest {
     let body = match format {
         CallFormat::Chat => r#"{"model":"gpt-5","stream":true,"stream_options":{"include_usage":true}}"#,
         CallFormat::Messages | CallFormat::Responses => r#"{"model":"gpt-5","stream":true}"#,
+        CallFormat::Gemini => r#"{"contents":[{"parts":[{"text":"hi"}]}]}"#,
     };
     read(format, body).unwrap()
 }
@@ -92,6 +94,12 @@ fn usage_and_the_stop_reason_are_read_from_each_format() {
         (
             CallFormat::Responses,
             "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"Hi\"}\n\nevent: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"usage\":{\"input_tokens\":30,\"output_tokens\":9,\"input_tokens_details\":{\"cached_tokens\":20},\"output_tokens_details\":{\"reasoning_tokens\":4}}}}\n\n",
+            Usage { input: 10, cached_input: 20, output: 5, reasoning: 4, ..Usage::default() },
+            StopReason::End,
+        ),
+        (
+            CallFormat::Gemini,
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]}}],\"usageMetadata\":{\"promptTokenCount\":30,\"candidatesTokenCount\":1}}\n\ndata: {\"candidates\":[{\"content\":{\"parts\":[]},\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":30,\"cachedContentTokenCount\":20,\"candidatesTokenCount\":5,\"thoughtsTokenCount\":4,\"totalTokenCount\":39}}\n\n",
             Usage { input: 10, cached_input: 20, output: 5, reasoning: 4, ..Usage::default() },
             StopReason::End,
         ),

@@ -3,6 +3,7 @@
 mod answers;
 mod costs;
 mod events;
+mod gemini;
 mod headers;
 mod inputs;
 mod json_text;
@@ -29,7 +30,9 @@ fn read_at(
     body: Bytes,
 ) -> Result<CallRequest, GatewayError> {
     let permitted = Permitted::new();
-    CallRequest::read(CallHead { format, upstream, headers, query: None, permitted: &permitted }, body)
+    let path = "/v1beta/models/m:generateContent";
+    let head = CallHead { format, upstream, headers, path, query: None, permitted: &permitted };
+    CallRequest::read(head, body)
 }
 
 fn stream_headers() -> HeaderMap {

@@ -20,11 +20,14 @@ fn route(method: &Method, path: &'static str, pairs: &[(&'static str, &'static s
 }
 
 #[test]
-fn paths_of_three_formats_are_served_and_no_others() {
+fn paths_of_all_formats_are_served_and_no_others() {
     let (post, get) = (Method::POST, Method::GET);
     let anthropic = [("anthropic-version", "2023-06-01")];
     assert_eq!(route(&post, "/v1/messages?beta=true", &[]), GatewayRoute::Call(CallFormat::Messages));
-    assert_eq!(route(&post, "/v1/messages/count_tokens", &[]), GatewayRoute::CountTokens);
+    assert_eq!(
+        route(&post, "/v1/messages/count_tokens", &[]),
+        GatewayRoute::CountTokens(ProviderApi::Anthropic)
+    );
     assert_eq!(route(&post, "/v1/chat/completions", &[]), GatewayRoute::Call(CallFormat::Chat));
     assert_eq!(route(&post, "/chat/completions", &[]), GatewayRoute::Call(CallFormat::Chat));
     assert_eq!(route(&post, "/v1/responses", &[]), GatewayRoute::Call(CallFormat::Responses));
@@ -34,6 +37,33 @@ fn paths_of_three_formats_are_served_and_no_others() {
         GatewayRoute::Models(ProviderApi::Anthropic)
     );
     assert_eq!(route(&get, "/v1/models/gpt-5.1:x", &[]), GatewayRoute::Models(ProviderApi::OpenAi));
+    let gemini = GatewayRoute::Call(CallFormat::Gemini);
+    for version in ["/v1beta", "/v1", ""] {
+        for (method, asked) in [
+            ("generateContent", gemini),
+            ("streamGenerateContent?alt=sse", gemini),
+            ("countTokens", GatewayRoute::CountTokens(ProviderApi::Gemini)),
+            ("embedContent", GatewayRoute::Unknown(ProviderApi::Gemini)),
+            ("batchGenerateContent", GatewayRoute::Unknown(ProviderApi::Gemini)),
+        ] {
+            let path = format!("{version}/models/gemini-3.6-flash:{method}");
+            let uri: Uri = path.parse().unwrap();
+            assert_eq!(GatewayRoute::new(&post, &uri, &HeaderMap::new()), asked, "{path}");
+        }
+    }
+    let google = [("x-goog-api-key", "k")];
+    assert_eq!(route(&get, "/v1beta/models", &[]), GatewayRoute::Models(ProviderApi::Gemini));
+    assert_eq!(route(&get, "/v1/models?key=k", &[]), GatewayRoute::Models(ProviderApi::Gemini));
+    assert_eq!(
+        route(&get, "/v1/models/gemini-3.6-flash", &google),
+        GatewayRoute::Models(ProviderApi::Gemini)
+    );
+    assert_eq!(
+        route(&get, "/v1/models/m:generateContent", &google),
+        GatewayRoute::Unknown(ProviderApi::Gemini)
+    );
+    assert_eq!(route(&post, "/v1/models/llama3:8b", &[]), GatewayRoute::Unknown(ProviderApi::OpenAi));
+    assert_eq!(route(&post, "/v1beta/chat/completions", &[]), GatewayRoute::Unknown(ProviderApi::Gemini));
     let upgrade = [("upgrade", "websocket")];
     assert_eq!(route(&get, "/v1/responses", &upgrade), GatewayRoute::WebSocket);
     for path in [
@@ -73,6 +103,28 @@ fn a_request_goes_to_the_same_path_below_the_address_of_the_provider() {
         at("https://api.anthropic.com/v1/messages?beta=true")
     );
     assert_eq!(url(&post, "/v1/messages", "http://h/v1/"), at("http://h/v1/messages"));
+    let gemini = ProviderApi::Gemini.base_url();
+    let stream = "/v1beta/models/m:streamGenerateContent?key=k&alt=sse&key=l";
+    assert_eq!(
+        url(&post, stream, gemini),
+        at("https://generativelanguage.googleapis.com/v1beta/models/m:streamGenerateContent?alt=sse")
+    );
+    assert_eq!(
+        url(&post, stream, "http://h/g/v1beta/"),
+        at("http://h/g/v1beta/models/m:streamGenerateContent?alt=sse")
+    );
+    assert_eq!(
+        url(&post, "/v1/models/m:countTokens?key=k", "http://h"),
+        at("http://h/v1/models/m:countTokens")
+    );
+    assert_eq!(
+        url(&post, "/models/m:generateContent", "http://h/v1"),
+        at("http://h/v1beta/models/m:generateContent")
+    );
+    assert_eq!(
+        url(&get, "/v1beta/models", gemini),
+        at("https://generativelanguage.googleapis.com/v1beta/models")
+    );
     assert_eq!(
         url(&post, "/responses", ProviderApi::OpenAi.base_url()),
         at("https://api.openai.com/v1/responses")
@@ -189,7 +241,9 @@ fn an_error_has_the_status_at_which_its_program_shows_the_text() {
         reply(AgentProgram::Codex, ProviderApi::OpenAi),
         (400, no.clone(), json!("the budget of $5 is reached"))
     );
-    assert_eq!(reply(AgentProgram::Other, ProviderApi::OpenAi), (402, no, open_ai));
+    assert_eq!(reply(AgentProgram::Other, ProviderApi::OpenAi), (402, no.clone(), open_ai));
+    let google = json!({ "error": { "code": 402, "message": "the budget of $5 is reached", "status": "FAILED_PRECONDITION" } });
+    assert_eq!(reply(AgentProgram::Other, ProviderApi::Gemini), (402, no, google));
 }
 
 /// The data of the only event in these bytes.
@@ -210,6 +264,10 @@ fn every_error_is_one_event_of_a_stream_that_has_begun() {
         let failed = event(&error.event(CallFormat::Responses));
         assert_eq!(failed["response"]["error"]["message"], message);
         assert_eq!(failed["type"], "response.failed");
+        // Google's SDKs look for one that is no event.
+        let google: Value = serde_json::from_slice(&error.event(CallFormat::Gemini)).unwrap();
+        assert_eq!(google["error"]["message"], message);
+        assert!(google["error"]["code"].as_u64().is_some_and(|code| code >= 400));
     }
     let long = GatewayError::new(GatewayErrorKind::Internal, "é".repeat(4_000));
     assert_eq!(long.message.len(), 2_048);
@@ -223,6 +281,9 @@ fn an_error_of_the_provider_becomes_an_event_with_its_own_words() {
     assert_eq!(event(&stream_error(CallFormat::Chat, 429, body))["error"]["code"], "rate_limit_exceeded");
     let failed = event(&stream_error(CallFormat::Responses, 429, body));
     assert_eq!(failed["response"]["error"], json!({ "code": "rate_limit_exceeded", "message": "slow down" }));
+    let body = br#"[{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}]"#;
+    let google: Value = serde_json::from_slice(&stream_error(CallFormat::Gemini, 503, body)).unwrap();
+    assert_eq!(google, json!({ "error": { "code": 503, "message": "busy", "status": "UNAVAILABLE" } }));
     let html = event(&stream_error(CallFormat::Messages, 502, b"<html>"));
     assert_eq!(html["error"]["message"], "the provider answered with status 502");
 }
@@ -232,6 +293,7 @@ fn pings_are_whole_events_or_comments() {
     for format in CallFormat::ALL {
         let ping = std::str::from_utf8(ping(format)).unwrap();
         assert!(ping.ends_with("\n\n"));
-        assert!(ping.starts_with(':') || ping.starts_with("event: "));
+        let is_empty = format == CallFormat::Gemini && ping == "\n\n";
+        assert!(is_empty || ping.starts_with(':') || ping.starts_with("event: "));
     }
 }
