@@ -45,7 +45,7 @@ fn a_run_in_which_nothing_fits_fails_with_code_and_remedy() {
     assert_eq!(result["output"], json!(r#"{"n": "five"}"#));
     let printed = stage.spinney(&["events", "last"]).out;
     insta::assert_snapshot!(steady(&printed), @r#"
-     1    0.00s  -  tree `test` started, by rules 7
+     1    0.00s  -  tree `test` started, by rules 8
      2    0.00s  lead  starts: Try it.
      3    0.00s  lead  asks model fast (call 1): 113 tokens in, at most 16000 out
      4    0.00s  lead  starts model fast, attempt 1: $0.02002825, 16,113 tokens, 1 step held

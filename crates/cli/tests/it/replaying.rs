@@ -12,7 +12,7 @@ fn a_journal_is_verified_without_a_model() {
     let result = stage.spinney(&["run", &stage.tree("", SAYS), "--json"]).result();
     let verified = stage.spinney(&["replay", "last", "--verify"]);
     insta::assert_snapshot!(steady(&verified.out), @"
-    verified: 6 events; every decision was repeated under rules 7, with the same result
+    verified: 6 events; every decision was repeated under rules 8, with the same result
       hash    [hash]
       end     matches the 6 events recorded on this machine
       state   completed
@@ -36,7 +36,7 @@ fn the_event_texts_are_reprinted_from_the_journal() {
       0.00s  lead answers: an unmistakable answer
       0.00s  lead completed; spent $0.00001875, 51 tokens, 1 step
 
-    replayed: 6 events; every decision was repeated under rules 7, with the same result
+    replayed: 6 events; every decision was repeated under rules 8, with the same result
       hash    [hash]
       state   completed
       answer  an unmistakable answer

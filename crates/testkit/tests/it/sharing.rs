@@ -1,7 +1,7 @@
 //! What a child receives from its parent, and the size of its window: nothing else is shared.
 
 use spinney_kernel::context::{Contexts, Frame, Message};
-use spinney_kernel::definition::{Definition, GivenMessage, Refusal, Share, WindowSpec};
+use spinney_kernel::definition::{Builtin, Definition, GivenMessage, Refusal, Share, WindowSpec};
 use spinney_kernel::primitives::{Actor, AgentId, Body, Category, Envelope, ModelName, RoleName, limit};
 use spinney_kernel::record::{Clamped, Event, RULES, Tie};
 use spinney_kernel::rules::Reply;
@@ -207,7 +207,8 @@ fn under_older_rules_a_briefing_follows_the_childs_task() {
     let [role, background, task] = texts(RULES).try_into().unwrap();
     assert_eq!(shared, "[what root knows]\nYour task: Grow.");
     assert_eq!(background, "[background: what root knows]\nIts task: Grow.");
-    assert_eq!(first, role + &task, "the same words, in two messages");
+    let newer = format!("\n- wait_message: {}", Builtin::WaitMessage.description());
+    assert_eq!(first, role.replace(&newer, "") + &task, "the same words, in two messages");
 }
 
 /// P13 (decision part): a refresh shares each new item once however often it runs; with replace, outdated items are

@@ -67,7 +67,7 @@ impl Builtin {
     pub(crate) const fn schema_under(self, rules: u32) -> &'static str {
         match self {
             Self::AskHuman if rules < 3 => ASK_RULES_2,
-            Self::AskHuman if rules < 7 => ASK_RULES_6,
+            Self::AskHuman if rules < 8 => ASK_RULES_7,
             _ => self.schema(),
         }
     }
@@ -95,7 +95,7 @@ const WRITE_CONTEXT: &str = r#"{"type":"object","properties":{"key":{"type":"str
 
 const LIST_CONTEXT: &str = r#"{"type":"object","properties":{"prefix":{"type":"string","description":"only keys that begin so"}},"additionalProperties":false}"#;
 
-const ASK_RULES_6: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"},"on_timeout":{"enum":["fail","default","cancel"],"description":"what happens if nobody answers in time: fail (you are told and decide), default (needs `default`), or cancel (you end there)"}},"required":["question"],"additionalProperties":false}"#;
+const ASK_RULES_7: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"},"on_timeout":{"enum":["fail","default","cancel"],"description":"what happens if nobody answers in time: fail (you are told and decide), default (needs `default`), or cancel (you end there)"}},"required":["question"],"additionalProperties":false}"#;
 
 const ASK_RULES_2: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"}},"required":["question"],"additionalProperties":false}"#;
 

@@ -49,7 +49,7 @@ impl Builtin {
     /// The first rules that know it.
     const fn since(self) -> u32 {
         match self {
-            Self::WaitMessage => 7,
+            Self::WaitMessage => 8,
             Self::ReadContext | Self::WriteContext | Self::ListContext | Self::RunPipeline => 5,
             Self::SpawnAgent
             | Self::WaitAgent

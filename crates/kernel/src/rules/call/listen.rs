@@ -8,7 +8,7 @@ use crate::rules::{Draft, request};
 use crate::world::AgentIx;
 
 /// The first rules that know it.
-const SINCE: u32 = 7;
+const SINCE: u32 = 8;
 
 /// Returns whether any wait ended.
 pub(crate) fn end_idle_waits(draft: &mut Draft<'_>) -> bool {
