@@ -162,7 +162,7 @@ impl PackageLock {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn add(&mut self, package: &Package, lock: String) -> Result<(), PackageError> {
+    pub fn record(&mut self, package: &Package, lock: String) -> Result<(), PackageError> {
         self.packages.insert(key(package), lock);
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
         let written = text.and_then(|text| private_files::replace(&self.path, &text));
@@ -203,7 +203,7 @@ impl UserPackages {
 
     /// Where packages of an index come from.
     #[must_use]
-    pub fn index(&self, index: PackageIndex) -> &str {
+    pub fn url(&self, index: PackageIndex) -> &str {
         match index {
             PackageIndex::Npm => &self.indexes.npm,
             PackageIndex::PyPi => &self.indexes.pypi,
@@ -276,7 +276,7 @@ mod tests {
             Package { index: PackageIndex::Npm, name: "a".to_owned(), version: Some("1.0.0".to_owned()) };
         let mut lock = PackageLock::beside(&file).unwrap();
         assert_eq!(lock.of(&package), None);
-        lock.add(&package, "hashes".to_owned()).unwrap();
+        lock.record(&package, "hashes".to_owned()).unwrap();
         assert_eq!(PackageLock::beside(&file).unwrap().of(&package), Some("hashes"));
         assert_eq!(PackageLock::beside(&file).unwrap().of(&package.at("1.0.1")), None);
         std::fs::write(lock.path(), "{\"version\":2,\"packages\":{}}").unwrap();

@@ -36,9 +36,9 @@ pub(super) async fn install(home: &Path, args: &McpInstall) -> Result<Exit> {
     }
     agree(&packages, &open, args)?;
     for (server, package) in &open {
-        out::note(&format!("installing {package} from {}", packages.index(package.index)));
+        out::note(&format!("installing {package} from {}", packages.url(package.index)));
         let done = packages.install(package, &lock, &args.allow_scripts).await?;
-        lock.add(package, done.lock)?;
+        lock.record(package, done.lock)?;
         out::line(&format!(
             "{server}: {package} is installed, with its hashes in {}",
             lock.path().display()
@@ -78,7 +78,7 @@ fn agree(packages: &UserPackages, open: &[(ServerName, Package)], args: &McpInst
         unnamed.iter().map(|(server, package)| format!("  {package}, for server `{server}`")).collect();
     let mut indexes: Vec<PackageIndex> = unnamed.iter().map(|(_, package)| package.index).collect();
     indexes.dedup();
-    let from: Vec<&str> = indexes.into_iter().map(|index| packages.index(index)).collect();
+    let from: Vec<&str> = indexes.into_iter().map(|index| packages.url(index)).collect();
     let scripts = match args.allow_scripts.as_slice() {
         [] => "none of their scripts is run".to_owned(),
         scripts => format!("the scripts of {} are run", scripts.join(", ")),

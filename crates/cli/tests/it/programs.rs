@@ -375,7 +375,7 @@ sleep {}
     let mut tree: Value = serde_json::from_str(&fs::read_to_string(&team.file).unwrap()).unwrap();
     tree["agents"]["coder"]["program"] = json!("claude");
     team.stage.file("tree.json", &tree.to_string());
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
     let address = team.upstream.url.strip_suffix("/v1").unwrap();
     let environment =
         [("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", address), ("PATH", path.as_str())];
@@ -488,5 +488,6 @@ fn a_tree_does_not_start_without_the_keys_of_its_programs() {
     let ended = stage.spinney(&["run", &tree, "--allow-box", "program:codex"]);
     assert_eq!(ended.code, Some(2), "{}{}", ended.out, ended.err);
     assert!(ended.err.contains("no key for codex: set OPENAI_API_KEY"), "{}", ended.err);
-    assert!(stage.said(&["ps"]).starts_with("no trees yet"));
+    let listed = stage.spinney(&["ps"]);
+    assert!(listed.err.contains("has no trees yet"), "{}{}", listed.out, listed.err);
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use spinney::rng::Rng;
 use spinney_journal::ChainHash;
 use spinney_kernel::primitives::Seq;
+use spinney_kernel::record::RULES;
 use spinney_testkit::transfer_campaign::{TransferTally, transfer_one_tree};
 use tempfile::TempDir;
 
@@ -402,7 +403,7 @@ fn a_tree_of_other_rules_is_refused() {
     for rules in ["0", "99"] {
         let forged = rewritten(&whole, |batch| {
             let text = String::from_utf8(batch.to_vec()).unwrap();
-            text.replace("\"rules\":7", &format!("\"rules\":{rules}")).into_bytes()
+            text.replace(&format!("\"rules\":{RULES}"), &format!("\"rules\":{rules}")).into_bytes()
         });
         assert_ne!(forged, whole);
         fs::write(&file, forged).unwrap();

@@ -343,7 +343,8 @@ impl Look<'_> {
     /// A protected name that the command could change.
     fn protected(&mut self, folder: &Dir, entry: &DirEntry, at: PathBuf, depth: u32) -> io::Result<()> {
         let is_folder = entry.file_type()?.is_dir();
-        if !self.is_changed(entry)? && !(is_folder && self.has_changed(folder, entry, depth)?) {
+        let is_changed = self.is_changed(entry)? || is_folder && self.has_changed(folder, entry, depth)?;
+        if !is_changed {
             return Ok(());
         }
         self.changed.found.add(at.clone());

@@ -57,10 +57,7 @@ impl World {
                 self.ending(agent, EndNote { exit: exit.clone(), result: result.clone() });
             }
             Event::AgentEnded { agent, exit, result, .. } => self.ended(agent, exit, result.as_ref()),
-            Event::CallAsked { call, agent, work } => {
-                let ask = if let Work::Tool(work) = work { work.ask } else { None };
-                self.asked(*call, ask, agent, work.clone(), None);
-            }
+            Event::CallAsked { call, agent, work } => self.call_asked(*call, agent, work),
             Event::WaitStarted { call, agent, wait, alarm, ask } => {
                 self.asked(*call, *ask, agent, Work::Wait(wait.clone()), Some(*alarm));
             }
@@ -124,6 +121,11 @@ impl World {
             Event::BreakerChanged { model, breaker } => self.set_breaker(model, *breaker, None),
             Event::RateLimited { model, until } => self.rate_limited(model, *until),
         }
+    }
+
+    fn call_asked(&mut self, call: CallId, agent: &AgentId, work: &Work) {
+        let ask = if let Work::Tool(work) = work { work.ask } else { None };
+        self.asked(call, ask, agent, work.clone(), None);
     }
 
     fn rate_limited(&mut self, model: &ModelName, until: Time) {

@@ -147,7 +147,7 @@ fn g11_one_real_program_waits_at_its_ceiling_while_the_other_finishes() {
     let wood = Wood::new(&tree, green);
     let mut playing = wood.runs();
     playing.until("\"why\":\"ceiling\"");
-    playing.until("\"agent\":\"reviewer");
+    // Codex may well be faster.
     while wood.events("agent_ended").is_empty() {
         std::thread::yield_now();
     }
