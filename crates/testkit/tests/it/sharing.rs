@@ -207,7 +207,8 @@ fn under_older_rules_a_briefing_follows_the_childs_task() {
     let [role, background, task] = texts(RULES).try_into().unwrap();
     assert_eq!(shared, "[what root knows]\nYour task: Grow.");
     assert_eq!(background, "[background: what root knows]\nIts task: Grow.");
-    let newer = format!("\n- wait_message: {}", Builtin::WaitMessage.description());
+    let newest = Builtin::WaitMessage.description().split(';').next().unwrap();
+    let newer = format!("\n- wait_message: {newest}");
     assert_eq!(first, role.replace(&newer, "") + &task, "the same words, in two messages");
 }
 
