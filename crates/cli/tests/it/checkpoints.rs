@@ -131,12 +131,12 @@ fn p24_a_branch_is_made_run_listed_and_guards_its_origin() {
      9    0.00s  -  the tree is stopped until it is resumed
     10    0.00s  lead  has a checkpoint: [name], branch
     11    0.00s  lead  has an answer from a person: left
-    12    0.00s  lead  asks model fast (call 3): 332 tokens in, at most 16000 out
+    12    0.00s  lead  asks model fast (call 3): 373 tokens in, at most 16000 out
     13    0.00s  lead  waits with model fast: suspended
     14    0.00s  -  the tree continues
-    15    0.00s  lead  starts model fast, attempt 1: $0.020083, 16,332 tokens, 1 step held
-    16    0.00s  lead  answers: done  [16,332 tokens held, 333 used: 332 in, 1 out]
-    17    0.00s  lead  completed; spent $0.00008425, 333 tokens, 1 step
+    15    0.00s  lead  starts model fast, attempt 1: $0.02009325, 16,373 tokens, 1 step held
+    16    0.00s  lead  answers: done  [16,373 tokens held, 374 used: 373 in, 1 out]
+    17    0.00s  lead  completed; spent $0.0000945, 374 tokens, 1 step
     ");
     for tree in [branch, &origin] {
         assert_eq!(stage.spinney(&["replay", tree, "--verify"]).code, Some(0));

@@ -521,7 +521,7 @@ fn what_cannot_be_shared_is_refused_with_the_reason() {
     lead of tree [id]: cancelled, as of event 7
     3 messages, 1 not read yet
 
-    #1  system · system · 244 tokens
+    #1  system · system · 285 tokens
         Tools you may use:
         - ask_human: ask a person and wait for the answer, where neither you nor another agent can decide
 

@@ -207,7 +207,7 @@ fn a_tree_that_needs_a_person_exits_with_five_and_says_how_to_answer() {
       0.00s  lead asks a person (question 2): Which colour?
 
     waiting after 0.00s
-      spent   $0.00006925 · 249 tokens · 1 step · 1 built-in tool call · 0 retries
+      spent   $0.0000795 · 290 tokens · 1 step · 1 built-in tool call · 0 retries
       agents  1
       tree    [tree]
       look    spinney events [id]

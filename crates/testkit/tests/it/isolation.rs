@@ -183,6 +183,7 @@ async fn l3_the_prompt_of_a_child_is_the_pinned_text() {
     - write_context: store a JSON value under a key, for all agents of this tree
     - list_context: see which values agents of this tree share: key, version, size and author
     - run_pipeline: run several steps in order or at the same time, where outputs of some are inputs of others, and get {succeeded, failed, outputs, trace_id} back here
+    - wait_message: wait until an agent writes to you, and read it
     - look: 
     - lose: 
 
