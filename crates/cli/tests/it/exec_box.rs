@@ -526,7 +526,7 @@ fn g23_what_would_run_later_is_switched_off() {
     fs::create_dir_all(user.path("project/.venv/bin")).unwrap();
     let script = r#"
 mkdir -p sub/bare; cd sub/bare; mkdir objects refs; echo x > HEAD; printf '[core]\nfsmonitor=./evil\n' > config; cd ../..
-mkdir -p sub/work/.git/hooks; echo x > sub/work/.git/HEAD; echo evil > sub/work/.git/hooks/post-checkout
+mkdir -p sub/linked/.git/hooks; echo x > sub/linked/.git/HEAD; echo evil > sub/linked/.git/hooks/post-checkout
 echo '{}' > opencode.json
 echo evil > .venv/bin/ls
 (mkdir .cargo/x) 2>&1
@@ -535,7 +535,7 @@ echo evil > .venv/bin/ls
     let mut command = user.command(&words.iter().map(String::as_str).collect::<Vec<_>>());
     command.env("PATH", format!("{}:/usr/bin:/bin", user.path("project/.venv/bin").display()));
     let Ended { out, err, .. } = Ended::from(command.output().unwrap());
-    for path in ["sub/bare/HEAD", "sub/work/.git/HEAD", "opencode.json"] {
+    for path in ["sub/bare/HEAD", "sub/linked/.git/HEAD", "opencode.json"] {
         let path = user.path("project").join(path);
         assert!(!path.exists(), "{out}{err}");
         assert!(user.path(&format!("{}.disabled", path.display())).exists(), "{out}{err}");

@@ -85,7 +85,7 @@ impl AnswerForm {
 fn check_choices(choices: &[String], default: Option<&str>) -> Result<(), String> {
     let (fewest, most) = (limit::CHOICES_MIN, limit::CHOICES_MAX);
     if !(fewest..=most).contains(&choices.len()) {
-        return Err(format!("{} choices: write {fewest} to {most}", choices.len()));
+        return Err(format!("write {fewest} to {most} choices, not {}", choices.len()));
     }
     for (at, choice) in choices.iter().enumerate() {
         let shown = cut(choice, limit::CHOICE_BYTES_MAX);

@@ -157,7 +157,7 @@ async fn o14_only_an_answer_of_its_form_ends_a_question() {
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_can_answer_is_refused() {
     for (args, reason) in [
-        (", choices: [red]", "1 choices: write 2 to 50"),
+        (", choices: [red]", "write 2 to 50 choices, not 1"),
         (", choices: [red, Red]", "is there twice"),
         (", choices: [red, blue], default: green", "`green` is not one of the choices"),
         (", choices: [red, blue], answer_schema: {}", "exclude each other"),
