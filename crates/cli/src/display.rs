@@ -10,6 +10,7 @@ use spinney_terminal::mode::EchoOff;
 use spinney_terminal::out::Unwritten;
 use spinney_view::events::TextPiece;
 
+use crate::chat::ChatScreen;
 use crate::events::screen::{Screen, Style};
 use crate::live::LiveScreen;
 use crate::log;
@@ -21,6 +22,8 @@ pub(crate) struct Display {
     pub(crate) is_live: bool,
     /// Whether the text that models stream is written as lines of JSON.
     pub(crate) has_text: bool,
+    /// Whether it is shown as a conversation.
+    pub(crate) is_chat: bool,
 }
 
 impl Display {
@@ -29,7 +32,7 @@ impl Display {
     pub(crate) fn for_terminal(terminal: Terminal, style: Style, is_plain: bool) -> Self {
         let has_log = log::is_on();
         let is_live = style == Style::Lines && !is_plain && !has_log && terminal.can_draw();
-        Self { terminal, is_live, has_text: false }
+        Self { terminal, is_live, has_text: false, is_chat: false }
     }
 
     /// Writes the text that models stream as well.
@@ -37,9 +40,14 @@ impl Display {
         Self { has_text, ..self }
     }
 
+    /// Shows it as a conversation, if that is wanted.
+    pub(crate) const fn as_chat(self, is_chat: bool) -> Self {
+        Self { is_chat, is_live: self.is_live && !is_chat, ..self }
+    }
+
     /// Whether anything is done with text that models stream.
     pub(crate) const fn uses_text(self) -> bool {
-        self.is_live || self.has_text
+        self.is_live || self.has_text || self.is_chat
     }
 }
 
@@ -47,6 +55,7 @@ pub(crate) struct Shown {
     /// With a live view it writes nothing, but knows how long the tree took.
     pub(crate) screen: Screen,
     pub(crate) live: Option<LiveScreen>,
+    pub(crate) chat: Option<ChatScreen>,
     /// While there is a live view.
     echo_off: Option<EchoOff>,
     has_text: bool,
@@ -55,10 +64,11 @@ pub(crate) struct Shown {
 impl Shown {
     /// Lines begin after `past`; the live view needs everything that happened.
     pub(crate) fn new(tree: TreeId, home: &Path, style: Style, past: Seq, display: Display) -> Self {
-        let Display { terminal, is_live, has_text } = display;
+        let Display { terminal, is_live, has_text, is_chat } = display;
         let from = if is_live { Seq(u64::MAX) } else { Seq(past.0 + 1) };
         Self {
             screen: Screen::new(tree, style).on(terminal).from(from),
+            chat: is_chat.then(|| ChatScreen::new(past)),
             live: is_live.then(|| LiveScreen::new(tree, home, terminal)),
             echo_off: is_live.then(EchoOff::begin),
             has_text,
@@ -71,6 +81,9 @@ impl Shown {
             WatchItem::Delta(_) | WatchItem::Missed(_) => {
                 self.live.iter_mut().for_each(|live| live.see(seen));
                 match seen {
+                    WatchItem::Delta(delta) if self.chat.is_some() => {
+                        self.chat.as_mut().map_or(Ok(()), |chat| chat.delta(delta))
+                    }
                     WatchItem::Delta(delta) if self.has_text => self.screen.text(&TextPiece {
                         path: &delta.origin.path,
                         call: delta.call,
@@ -99,6 +112,14 @@ impl Shown {
 
     pub(crate) fn event(&mut self, traced: &TracedEvent) -> Result<(), Unwritten> {
         self.live.iter_mut().for_each(|live| live.event(traced));
+        if let Some(chat) = &mut self.chat {
+            if chat.event(traced)? {
+                return self.screen.pass(traced);
+            }
+            if self.screen.would_show(traced) {
+                chat.end_line()?;
+            }
+        }
         self.screen.show(traced)
     }
 

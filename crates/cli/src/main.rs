@@ -1,6 +1,7 @@
 //! `spinney`: runs trees of agents from a file, shows them and controls them. This file only wires things together.
 
 mod args;
+mod chat;
 mod command;
 mod completion;
 mod display;

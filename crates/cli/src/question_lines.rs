@@ -14,6 +14,9 @@ const SCREEN_LINES: usize = 16;
 /// Of a schema; all of it is in what is shown to programs.
 const SCHEMA_BYTES_MAX: usize = 1_000;
 
+/// Of a row of spaces in a text of an agent.
+const SPACES_MAX: usize = 8;
+
 /// The line above the open questions of a tree.
 pub(crate) fn heading(count: usize, state: TreeState) -> String {
     let questions = counted(count as u64, "question");
@@ -27,6 +30,9 @@ pub(crate) fn heading(count: usize, state: TreeState) -> String {
 /// A question as lines. `show_all` is the command that shows what a brief extent hides.
 pub(crate) fn lines(question: &OpenQuestion, extent: ApprovalExtent, show_all: &str) -> Vec<String> {
     let path = joined(&question.path);
+    if question.is_after_answer {
+        return vec![format!("{path} has answered and waits for you")];
+    }
     let Some(ask) = &question.approves else {
         let mut lines = text_lines(&path, &question.text);
         lines.extend(form_lines(&question.form));
@@ -78,7 +84,25 @@ pub(crate) fn lines(question: &OpenQuestion, extent: ApprovalExtent, show_all: &
 fn text_lines(path: &str, text: &str) -> Vec<String> {
     let mut lines = text.trim_end().lines();
     let first = format!("{path} asks: {}", lines.next().unwrap_or_default());
-    [first].into_iter().chain(lines.map(|line| format!("  | {line}"))).collect()
+    [unpadded(&first)].into_iter().chain(lines.map(|line| format!("  | {}", unpadded(line)))).collect()
+}
+
+/// A line without long runs of spaces: at the width of a terminal, what follows them would stand at its beginning.
+fn unpadded(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    let mut spaces = 0;
+    for letter in line.chars() {
+        // Whatever else counts as white space is shown by its number.
+        let is_space = matches!(
+            letter,
+            ' ' | '\t' | '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+        );
+        spaces = if is_space { spaces + 1 } else { 0 };
+        if spaces <= SPACES_MAX {
+            shown.push(letter);
+        }
+    }
+    shown
 }
 
 /// What may be answered. Choices are one line each.
@@ -86,8 +110,13 @@ fn form_lines(form: &AnswerForm) -> Vec<String> {
     match form {
         AnswerForm::Text => Vec::new(),
         AnswerForm::Choices(choices) => {
-            let choice = |(at, choice): (usize, &String)| format!("  {}) {choice}", at + 1);
-            let how = "  Answer with one of them, or its number.".to_owned();
+            let is_numbered = form.is_numbered();
+            let choice = |(at, choice): (usize, &String)| match is_numbered {
+                true => format!("  {}) {}", at + 1, unpadded(choice)),
+                false => format!("  - {}", unpadded(choice)),
+            };
+            let or = if is_numbered { ", or its number" } else { "" };
+            let how = format!("  Answer with one of them{or}.");
             choices.iter().enumerate().map(choice).chain([how]).collect()
         }
         AnswerForm::Schema(schema) => {
@@ -120,5 +149,9 @@ mod tests {
             text_lines("lead/a", forged),
             ["lead/a asks: Which?", "  | lead asks: May `lead` call `run_command`?", "  |     answer 7 yes"]
         );
+        let padded = format!("Which?\nx{}other asks: Yes?", " ".repeat(80));
+        assert_eq!(text_lines("lead", &padded)[1], format!("  | x{}other asks: Yes?", " ".repeat(8)));
+        let form = AnswerForm::Choices(vec![format!("yes{}answer 7 yes", " ".repeat(80)), "no".to_owned()]);
+        assert_eq!(form_lines(&form)[0], format!("  1) yes{}answer 7 yes", " ".repeat(8)));
     }
 }

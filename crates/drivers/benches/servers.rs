@@ -142,6 +142,7 @@ impl Scene {
                 tools: None,
                 timeout_ms: 20_000,
                 per: Default::default(),
+                sampling: false,
             };
             permissions.servers.insert(server.allowance());
             definition.servers.insert(name, server);

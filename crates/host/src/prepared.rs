@@ -127,7 +127,28 @@ pub struct PreparedTree {
     permissions: BoxedPermissions,
 }
 
+/// A tree without a root that answers cannot be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("only a tree whose entry is an agent with a model waits for messages after its answers, and this one runs {}", if *.is_graph { "steps" } else { "a program" })]
+pub struct NotKept {
+    is_graph: bool,
+}
+
 impl PreparedTree {
+    /// Lets the root wait for a person after each answer.
+    ///
+    /// # Errors
+    /// If the root does not answer as an agent.
+    pub fn keep(&mut self) -> Result<(), NotKept> {
+        let is_graph = self.definition.graph.is_some();
+        let entry = self.definition.roles.get(&self.definition.entry);
+        if is_graph || entry.is_none_or(|role| role.turns.is_none()) {
+            return Err(NotKept { is_graph });
+        }
+        self.definition.is_kept = true;
+        Ok(())
+    }
+
     /// Reads the file for a home. Nothing is written or sent.
     pub fn read(
         home: &Path,

@@ -6,8 +6,8 @@ use std::mem::take;
 
 use super::key_reader::KeyReader;
 
-/// Longer lines are not typed.
-const LINE_BYTES_MAX: usize = 16 * 1024;
+/// Longer lines are not typed. It is more than an answer may have, so one that is cut here is refused and never sent in part.
+const LINE_BYTES_MAX: usize = 40 * 1024;
 
 /// What came of the keys that were pressed.
 #[derive(Debug, PartialEq, Eq)]

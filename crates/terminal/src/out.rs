@@ -76,6 +76,12 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Unwritten> {
     io::stdout().lock().write_all(bytes).map_err(Unwritten::from)
 }
 
+/// Writes a piece of a text to standard output that goes on: inert, and at once.
+pub fn piece(text: &str) -> Result<(), Unwritten> {
+    let mut out = io::stdout().lock();
+    out.write_all(inert(text).as_bytes()).and_then(|()| out.flush()).map_err(Unwritten::from)
+}
+
 /// Writes lines above a live view as they are, but inert: the terminal breaks what is too long.
 pub fn lines_above(text: &str, stream: Stream) -> Result<(), Unwritten> {
     let mut lines = String::new();

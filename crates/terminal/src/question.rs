@@ -14,13 +14,18 @@ pub enum YesOrNo {
     NotAsked,
 }
 
+/// Anything typed before a question is not an answer to it.
+pub fn discard_typed() {
+    // Without a terminal nothing was typed.
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+}
+
 /// Asks, and takes anything but a yes for a no. Indented lines are shown as they are.
 pub fn ask(question: &str) -> YesOrNo {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return YesOrNo::NotAsked;
     }
-    // Anything typed before the question is not an answer.
-    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    discard_typed();
     out::prompt(&format!("{question} [y/N]"));
     let mut answer = String::new();
     // A terminal limits the length of a line.

@@ -155,6 +155,7 @@ pub fn definition(plants: &[FixtureAgent]) -> Definition {
     let m = ModelSpec { price: price(per_mtok), fallback: vec![parse("cheap")], ..ModelSpec::default() };
     let cheap = ModelSpec { price: price(per_mtok / 10), ..ModelSpec::default() };
     Definition {
+        is_kept: false,
         name: "fixture".to_owned(),
         goal: "Grow.".to_owned(),
         entry: root.map_or_else(|| parse("root"), |plant| parse(&plant.name)),

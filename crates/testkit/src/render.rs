@@ -1,10 +1,10 @@
 //! Trees and events as text, for snapshots that people read.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::definition::{ApprovalScope, SubjectPattern};
-use spinney_kernel::primitives::{Actor, AgentId, Body, CallId, ConnectionTotals, Envelope, ToolName, Topic};
+use spinney_kernel::primitives::{Actor, AgentId, Body, ConnectionTotals, Envelope, ToolName, Topic};
 use spinney_kernel::record::{
     Adjusted, Clamped, ClockKind, Cut, Event, Exit, ModelCall, NodeEnd, NodeStart, Outcome, Restored, Span,
     Spawned, StartOf, Summary, Work, WrapUpReason,
@@ -179,7 +179,9 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::ConnectionEnded { call, connection } => format!("{call} connection to {connection}"),
         Event::SessionNamed { call, session } => format!("{call} is session {session}"),
-        Event::ConnectionsOmitted { call, totals } => more_connections(*call, totals),
+        Event::ConnectionsOmitted { call, totals } => more_connections(call, totals),
+        Event::ProgramConnected { agent, connection } => format!("{agent} connection to {connection}"),
+        Event::ProgramConnectionsOmitted { agent, totals } => more_connections(agent, totals),
         Event::CallHeldBack { call, by, until } => format!("{call} held back by {by} until {}", until.0),
         Event::CallEnded { call, outcome, spent, overrun, presumed, .. } => {
             format!("{call} ended: {}, spent {}", outcome_text(outcome), settled(spent, overrun, presumed))
@@ -233,8 +235,8 @@ fn message(from: &Actor, to: &AgentId, body: &Body) -> String {
     format!("message from {from} to {to}: {}", body.text)
 }
 
-fn more_connections(call: CallId, totals: &ConnectionTotals) -> String {
-    format!("{call} {} more connections, {} of them refused", totals.count, totals.refused)
+fn more_connections(of: &impl fmt::Display, totals: &ConnectionTotals) -> String {
+    format!("{of} {} more connections, {} of them refused", totals.count, totals.refused)
 }
 
 fn published(from: &Actor, text: &str, envelope: &Envelope) -> String {

@@ -218,6 +218,7 @@ fn list(mood: &str, id: &Value, params: &Value, variables: &[(String, String)]) 
         "confused",
         "ask",
         "ask_person",
+        "ask_model",
         "roots",
         "escape",
     ];
@@ -306,6 +307,13 @@ fn call(id: &Value, name: &str, arguments: &Value, variables: &[(String, String)
             let params = json!({ "message": "Which colour?", "requestedSchema": schema });
             say(
                 &json!({ "jsonrpc": "2.0", "id": format!("call {id}"), "method": "elicitation/create", "params": params }),
+            );
+        }
+        "ask_model" => {
+            let message = json!({ "role": "user", "content": { "type": "text", "text": "Which colour?" } });
+            let params = json!({ "messages": [message], "systemPrompt": "Be brief.", "maxTokens": 90_000 });
+            say(
+                &json!({ "jsonrpc": "2.0", "id": format!("call {id}"), "method": "sampling/createMessage", "params": params }),
             );
         }
         "escape" => text(id, "\u{1b}]0;mine\u{7}\u{1b}[2Jgone\u{202e}"),

@@ -30,6 +30,7 @@ pub async fn open(
                 let offers = started.as_ref().and_then(|definition| question.offered(definition));
                 let (path, asking, text) = (context.path().to_vec(), question.call, question.text);
                 let (approves, network, form) = (question.approves, question.network, question.form);
+                let is_after_answer = question.is_after_answer;
                 let asked = OpenQuestion {
                     question: call,
                     path,
@@ -39,6 +40,7 @@ pub async fn open(
                     form,
                     network,
                     offers,
+                    is_after_answer,
                 };
                 open.insert(call, asked);
             }

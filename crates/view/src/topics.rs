@@ -10,10 +10,11 @@ use spinney_kernel::primitives::{Topic, TreeId};
 use crate::{TreeFold, fold};
 
 /// The topics of a tree's own events. Messages may have others.
-const TOPICS: [&str; 43] = [
+const TOPICS: [&str; 44] = [
     "agent.approval",
     "agent.checkpoint",
     "agent.clock",
+    "agent.connection",
     "agent.ending",
     "agent.message",
     "agent.pause",

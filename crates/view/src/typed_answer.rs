@@ -98,6 +98,7 @@ mod tests {
             form: AnswerForm::Text,
             network,
             offers,
+            is_after_answer: false,
         }
     }
 

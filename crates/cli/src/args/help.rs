@@ -170,6 +170,18 @@ The sum is booked at once and never refused, because it is spent already; it may
 Examples:
   spinney charge --usd 0.05 --note 'a search elsewhere'
   spinney charge last lead --usd 1 --tokens 20000";
+pub(super) const CHAT: &str = "\
+What the agent says is shown as it comes, and between its answers what it does. Ctrl-D leaves the conversation, and
+`spinney chat` continues it, also after a crash; /finish ends it.
+
+Examples:
+  spinney chat talk.yaml
+  spinney chat talk.yaml --goal 'Help me plan a small garden.'
+  spinney chat                  # continues the last one";
+pub(super) const FINISH: &str = "\
+Examples:
+  spinney finish
+  spinney finish 01a1ea14e4b5";
 pub(super) const REFRESH: &str = "\
 Examples:
   spinney refresh helper

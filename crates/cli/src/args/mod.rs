@@ -30,7 +30,8 @@ pub(crate) use self::read_only::{
     Replay, Shared, SharedWords, Shell, Show, Top, TreeView, WhoseContext,
 };
 pub(crate) use self::running::{
-    Check, Doctor, Given, HomeTrust, Init, InitProvider, NotifyOption, Resume, Run, TrustOptions, scripts,
+    Chat, ChatStart, Check, Doctor, Given, HomeTrust, Init, InitProvider, NotifyOption, Resume, Run,
+    TrustOptions, scripts,
 };
 pub(crate) use self::steering::{
     Answer, AnswerWords, Broadcast, Budget, Cancel, Charge, Knowledge, Redirect, RedirectWords, Refresh, Rm,
@@ -161,6 +162,12 @@ pub(crate) enum Command {
     /// Resume a tree where it stopped
     #[command(after_help = help::RESUME)]
     Resume(Resume),
+    /// Talk with the root of a tree: it waits for you after each answer
+    #[command(after_help = help::CHAT)]
+    Chat(Box<Chat>),
+    /// End a tree whose root waits for you: its last answer is the result
+    #[command(after_help = help::FINISH)]
+    Finish(Whom),
     /// List every tree
     #[command(after_help = help::PS)]
     Ps(Ps),
@@ -280,6 +287,7 @@ impl Command {
             | Self::Refresh(Refresh { tree, .. })
             | Self::Broadcast(Broadcast { tree, .. })
             | Self::Pause(Whom { tree, .. })
+            | Self::Finish(Whom { tree, .. })
             | Self::Unpause(Whom { tree, .. })
             | Self::Budget(Budget { tree, .. })
             | Self::Charge(Charge { tree, .. })
@@ -293,6 +301,7 @@ impl Command {
             Self::Send(send) => Some(send.tree()),
             Self::Redirect(redirect) => Some(redirect.tree()),
             Self::Costs(costs) => costs.tree(),
+            Self::Chat(chat) => chat.tree(),
             Self::Run(_)
             | Self::Exec(_)
             | Self::ExecGuard(_)

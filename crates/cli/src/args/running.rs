@@ -1,8 +1,10 @@
 //! The command line of commands that run a tree, or prepare it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::{Result, bail};
 use clap::{Args as Group, ValueEnum};
+use spinney_host::home::ids::LAST;
 use spinney_host::tree_file::folders::GivenFolder;
 use spinney_host::tree_file::overrides::GivenValues;
 use spinney_host::tree_file::source::Scripts;
@@ -39,6 +41,12 @@ pub(crate) struct Run {
     /// The process that runs it then
     #[arg(long, hide = true, conflicts_with = "detach")]
     pub(crate) detached: bool,
+    /// Let the root wait for your next message after each answer, until `finish` ends it
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Whether it is shown as a conversation.
+    #[arg(skip)]
+    pub(crate) is_chat: bool,
     /// Start nothing; show every option, its value and its source
     #[arg(long)]
     pub(crate) explain: bool,
@@ -241,6 +249,82 @@ pub(crate) struct Resume {
     /// Print a line for each event instead of the live view, even on a terminal
     #[arg(long, conflicts_with = "json")]
     pub(crate) plain: bool,
+    /// Whether it is shown as a conversation.
+    #[arg(skip)]
+    pub(crate) is_chat: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Chat {
+    /// A tree file to begin with, or a tree that waits for you: its id, a prefix of it, or `last` (default: last)
+    #[arg(value_name = "FILE|ID")]
+    target: Option<String>,
+    #[command(flatten)]
+    given: Given,
+    #[command(flatten)]
+    trusted: TrustOptions,
+    #[command(flatten)]
+    told: NotifyOption,
+}
+
+/// A conversation that begins, or one that continues.
+pub(crate) enum ChatStart {
+    Run(Box<Run>),
+    Resume(Box<Resume>),
+}
+
+impl Chat {
+    /// The tree that continues; none if one begins.
+    pub(super) fn tree(&self) -> Option<&str> {
+        match &self.target {
+            None => Some(LAST),
+            Some(target) => (!Path::new(target).is_file()).then_some(target),
+        }
+    }
+
+    /// # Errors
+    /// If it names what only a conversation that begins can have.
+    pub(crate) fn start(self) -> Result<ChatStart> {
+        let is_begun = self.tree().is_some();
+        let Self { target, given, trusted, told } = self;
+        if is_begun {
+            let Given { goal, set, budget_usd, tag, allow_outside, allowed, boxes, folders } = given;
+            if goal.is_some() || budget_usd.is_some() || allow_outside || !set.is_empty() || !tag.is_empty() {
+                bail!(
+                    "--goal, --set, --budget-usd, --tag and --allow-outside are for a conversation that begins: name its file"
+                );
+            }
+            let tree = TreeArg { id: target };
+            let (unpause, json, text, plain, is_chat) = (false, false, false, true, true);
+            return Ok(ChatStart::Resume(Box::new(Resume {
+                tree,
+                unpause,
+                allowed,
+                boxes,
+                folders,
+                trusted,
+                told,
+                json,
+                text,
+                plain,
+                is_chat,
+            })));
+        }
+        Ok(ChatStart::Run(Box::new(Run {
+            file: target.unwrap_or_default().into(),
+            given,
+            trusted,
+            json: false,
+            text: false,
+            plain: true,
+            told,
+            detach: false,
+            detached: false,
+            keep: true,
+            is_chat: true,
+            explain: false,
+        })))
+    }
 }
 
 #[derive(Debug, Group)]

@@ -28,12 +28,14 @@ use spinney_host::notify::Notifier;
 use spinney_host::trust::foreign_home::{self, OldTreeTrust};
 use spinney_host::user::configuration::NotifyCommand;
 use spinney_kernel::budget::{Ceilings, Resource};
+use spinney_kernel::port::ConnectionLog;
 use spinney_kernel::primitives::{Millis, TreeId};
 use spinney_kernel::record::{Failure, FailureCode};
 use spinney_kernel::world::Halt;
 use spinney_server::exec::{
-    CeilingReached, ExecReport, GivenUpCalls, LastInterrupt, RunEnd, RunExit, RunTree, StartRun, StoredRun,
-    allow_many_connections, finish, follow_ledger, gateway_settings, home_of_run, on_limit, root, settle,
+    CeilingReached, ExecReport, GivenUpCalls, LastInterrupt, ProgramConnections, RunEnd, RunExit, RunTree,
+    StartRun, StoredRun, allow_many_connections, finish, follow_ledger, gateway_settings, home_of_run,
+    on_limit, root, settle,
 };
 use spinney_server::gateway::{Gateway, GatewaySocket};
 use spinney_terminal::out::{self, Unwritten};
@@ -168,7 +170,9 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     let began = SystemClock::new().now_ms();
     let mut signals = Signals::listen()?;
     let view = view_on.map(|terminal| RunView::start(&ready.tree, &ready.path, terminal)).transpose()?;
-    let boxed = boxed.map(|prepared| to_start(prepared, at));
+    let connections = connections_of(boxed.is_some(), &ready.tree).await;
+    let log = connections.as_ref().map(ProgramConnections::log).unwrap_or_default();
+    let boxed = boxed.map(|prepared| to_start(prepared, at, log));
     let end = match start.with_context(|| cannot_start(program)) {
         Ok(start) => {
             let to_play = ToPlay { start, boxed, view_on, open_files };
@@ -176,6 +180,9 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
         }
         Err(error) => Err(error),
     };
+    if let Some(connections) = connections {
+        connections.finish().await;
+    }
     if end.is_ok() && view_on.is_none() {
         out::below_a_program();
     }
@@ -230,8 +237,14 @@ async fn prepared_box(prepared: &PreparedRun, home: &Path) -> Result<Option<Prog
     Ok(Some(ProgramBox::prepare(options, prepared.asked.program(), home).await?))
 }
 
-fn to_start(prepared: ProgramBox, gateway: SocketAddr) -> BoxedStart {
-    BoxedStart { prepared, gateway, terminal_size: relay::size() }
+fn to_start(prepared: ProgramBox, gateway: SocketAddr, connections: ConnectionLog) -> BoxedStart {
+    BoxedStart { prepared, gateway, terminal_size: relay::size(), connections }
+}
+
+/// Those of a program in a box.
+async fn connections_of(is_boxed: bool, tree: &Tree) -> Option<ProgramConnections> {
+    let root = if is_boxed { root(tree).await } else { None };
+    Some(ProgramConnections::record(tree.clone(), root?.agent))
 }
 
 /// Stops the tree of a run and reports it, from its journal if that can be trusted.

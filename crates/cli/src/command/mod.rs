@@ -1,6 +1,7 @@
 //! The commands: one file each, or one for several that work the same way.
 
 mod attach;
+mod chat;
 mod check;
 mod checkpoint;
 mod completions;
@@ -103,6 +104,8 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Pause(args) => steer::pause(home, args).await,
         Command::Unpause(args) => steer::unpause(home, args).await,
         Command::Budget(args) => steer::budget(home, args).await,
+        Command::Finish(args) => steer::conclude(home, args).await,
+        Command::Chat(args) => chat::chat(Sourced::new(home, source), *args, terminal).await,
         Command::Charge(args) => steer::charge(home, args).await,
         Command::Redirect(args) => steer::redirect(home, args).await,
         Command::Rm(args) => rm::rm(home, &args).await,

@@ -46,10 +46,17 @@ use crate::result::{Outcome, failed_unseen};
 /// few seconds.
 const TAKE_UPS_MAX: u32 = 1_000;
 
+/// Whether the root of a tree waits for a person after each answer.
+async fn is_kept(journal: &dyn Journal, tree: TreeId) -> Result<bool> {
+    let beginning = TreeBeginning::read(journal, tree).await?;
+    Ok(beginning.definition.is_some_and(|definition| definition.is_kept))
+}
+
 /// A tree that has ended prints its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume, terminal: Terminal) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
-    let display = Display::for_terminal(terminal, style, args.plain).with_text(args.text);
+    let display =
+        Display::for_terminal(terminal, style, args.plain).with_text(args.text).as_chat(args.is_chat);
     let (mut tree, mut left) = (None, None);
     for _ in 0..TAKE_UPS_MAX {
         let resumed = match take_up(path, args, style, display, &mut tree, left).await {
@@ -112,6 +119,12 @@ async fn take_up(
     if let by @ ContinuedBy::Exec = ContinuedBy::find(path).await {
         let resume = by.command(path, known.tree, known.state);
         bail!("this tree was started by `exec`: continue it with `{resume}`");
+    }
+    if args.is_chat && !is_kept(&journal, known.tree).await? {
+        bail!(
+            "this tree does not wait for you after its answers: `spinney resume {}` continues it",
+            short_id(known.tree)
+        );
     }
     let configuration = Configuration::read()?;
     let user = Variables::read(&configuration)?;

@@ -48,7 +48,8 @@ pub(super) async fn run(home: Sourced<&Path>, args: args::Run, terminal: Termina
         return detach::start_apart(home.value).await;
     }
     let (path, style) = (home.value, if args.json { Style::Json } else { Style::Lines });
-    let display = Display::for_terminal(terminal, style, args.plain).with_text(args.text);
+    let display =
+        Display::for_terminal(terminal, style, args.plain).with_text(args.text).as_chat(args.is_chat);
     match start(path, args, style, display).await {
         Ok(started) => follow(started).await,
         Err(error) => Err(failed_unseen(style, path, None, error).await),
@@ -60,6 +61,9 @@ async fn start(path: &Path, args: args::Run, style: Style, display: Display) -> 
     let request = StartRequest { trace: caller_trace(), ..start_request(&args.file, &args.given) };
     let now = Time(SystemClock::new().now_ms());
     let mut prepared = PreparedTree::read(path, &request, &OwnDrivers::default(), now)?;
+    if args.keep {
+        prepared.keep()?;
+    }
     check_installed(&prepared.definition, &args.file)?;
     agree_to_egress(&prepared.source.text, &prepared.egress, &prepared.allowed)?;
     agree_to_boxes(&prepared.source.text, &prepared.box_needs, &prepared.allowed_boxes)?;

@@ -102,6 +102,22 @@ impl Screen {
         line.map_or(Ok(()), |line| self.write(&line))
     }
 
+    /// Takes an event in that is shown elsewhere.
+    pub(crate) fn pass(&mut self, traced: &TracedEvent) -> Result<(), Unwritten> {
+        let from = std::mem::replace(&mut self.from, Seq(u64::MAX));
+        let passed = self.show(traced);
+        self.from = from;
+        passed
+    }
+
+    /// Whether an event has a line here.
+    pub(crate) fn would_show(&mut self, traced: &TracedEvent) -> bool {
+        let TracedEvent { recorded, context, .. } = traced;
+        let is_wanted = recorded.seq >= self.from && self.only.has(context);
+        self.names.enter(&recorded.event);
+        is_wanted && self.line(traced).is_some()
+    }
+
     /// Writes a piece of text that is streamed now, if it is of an agent that is wanted.
     pub(crate) fn text(&mut self, piece: &TextPiece<'_>) -> Result<(), Unwritten> {
         if piece.after.0 + 1 < self.from.0 || !self.only.has_text_of(piece.path) {

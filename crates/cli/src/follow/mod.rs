@@ -172,7 +172,10 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
                     asking.show_typed(shown);
                     shown.draw()?;
                 }
-                Typed::Line(line) => asking.answer(tree, &line).await?,
+                Typed::Line(line) => {
+                    shown.chat.iter_mut().for_each(|chat| chat.typed(&line));
+                    asking.answer(tree, &line).await?;
+                }
                 Typed::Ended if asking.end() => {}
                 Typed::Ended => return Ok(()),
             }

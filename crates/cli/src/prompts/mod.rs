@@ -8,9 +8,11 @@ use std::io::{self, IsTerminal as _};
 use anyhow::Result;
 use spinney::Tree;
 use spinney::tree::{OpenQuestion, RequestError};
-use spinney_kernel::primitives::CallId;
+use spinney_kernel::primitives::{Actor, AgentId, CallId};
 use spinney_kernel::record::Event;
+use spinney_kernel::rules::request::Conclude;
 use spinney_terminal::keyboard::{Keyboard, Pressed};
+use spinney_terminal::question::discard_typed;
 use spinney_terminal::{Stream, out};
 use spinney_view::approval::ApprovalExtent;
 use spinney_view::typed_answer::typed_answer;
@@ -20,11 +22,14 @@ use crate::display::Shown;
 use crate::events::screen::Style;
 use crate::question_lines;
 
+/// What a person types instead of a message to end an agent that waits for one.
+const FINISH: &str = "/finish";
+
 pub(crate) struct Asking {
     person: Person,
     current: Option<OpenPrompt>,
-    /// Questions that are open, as far as the events tell that were seen.
-    open: BTreeSet<CallId>,
+    /// Questions that are open, as far as the events tell that were seen; waits after an answer come last.
+    open: BTreeSet<(bool, CallId)>,
 }
 
 /// How a person is reached.
@@ -98,15 +103,17 @@ impl Asking {
     /// Takes in an event: which questions are open.
     pub(crate) fn see(&mut self, event: &Event) {
         match event {
-            Event::QuestionAsked { call, .. } => drop(self.open.insert(*call)),
-            Event::CallEnded { call, .. } => drop(self.open.remove(call)),
+            Event::QuestionAsked { call, question, .. } => {
+                self.open.insert((question.is_after_answer, *call));
+            }
+            Event::CallEnded { call, .. } => self.open.retain(|(_, open)| open != call),
             _ => {}
         }
     }
 
     /// Asks the oldest question by lines, whatever else is running.
     pub(crate) async fn ask_in_lines(&mut self, tree: &Tree, shown: &mut Shown) -> Result<()> {
-        let Some(oldest) = self.open.first().copied().filter(|_| self.person == Person::Lines) else {
+        let Some((_, oldest)) = self.open.first().copied().filter(|_| self.person == Person::Lines) else {
             return Ok(());
         };
         if self.current.as_ref().is_some_and(|asked| asked.question == oldest) {
@@ -185,8 +192,13 @@ impl Asking {
         if self.current.as_ref().is_some_and(|asked| asked.question == question.question) {
             return Ok(());
         }
+        if !question.is_after_answer && shown.chat.is_some() {
+            // What was typed while the agent worked is a message, and no answer to this.
+            discard_typed();
+        }
         let lines = prompt_text(question);
         match &shown.live {
+            None if shown.chat.is_some() && question.is_after_answer => out::prompt(""),
             Some(_) => out::question_above(&format!("\n{lines}"), Stream::Output)?,
             None => out::prompt(&format!("\n{lines}")),
         }
@@ -258,6 +270,7 @@ impl Asking {
     pub(crate) async fn answer(&mut self, tree: &Tree, line: &str) -> Result<()> {
         let Some(asked) = &mut self.current else { return Ok(()) };
         let is_stale = std::mem::take(&mut asked.is_stale);
+        let (asked_after_answer, path) = (asked.open.is_after_answer, asked.open.path.clone());
         let answer = typed_answer(&asked.open, line.trim_end_matches(['\r', '\n']));
         let is_in_view = matches!(asked.input, Input::Keys(_));
         if is_in_view && !line.trim().is_empty() {
@@ -272,6 +285,9 @@ impl Asking {
         }
         if line.trim().is_empty() {
             return Ok(());
+        }
+        if asked_after_answer && line.trim() == FINISH {
+            return conclude(tree, &path).await;
         }
         let answer = match answer {
             Ok(answer) => answer,
@@ -295,8 +311,25 @@ impl Asking {
     }
 }
 
+/// Ends an agent that waits after its answer.
+async fn conclude(tree: &Tree, path: &[AgentId]) -> Result<()> {
+    let Some(agent) = path.last().cloned() else { return Ok(()) };
+    match tree.request(Actor::PERSON, Conclude { agent }).await {
+        Ok(_) | Err(RequestError::Stopped(_)) => Ok(()),
+        Err(RequestError::Refused(refusal)) => {
+            out::complain(&refusal.to_string());
+            Ok(())
+        }
+        Err(RequestError::Reply(other)) => Err(other.into()),
+    }
+}
+
 /// A question as it is asked. Nothing in it can look like our own output, because further lines are indented.
 fn prompt_text(question: &OpenQuestion) -> String {
+    if question.is_after_answer {
+        let waits = question_lines::lines(question, ApprovalExtent::Brief, "").join("");
+        return format!("{waits}: write to it, or type {FINISH}");
+    }
     question_lines::lines(question, ApprovalExtent::Whole, "").join("\n    ")
 }
 

@@ -317,6 +317,10 @@ pub(crate) fn question_texts(
             let number = question.question.0.to_string();
             let answer = about(home, "answer", tree, &[&number, YOUR_ANSWER]);
             lines.push(format!("    {answer}"));
+            if question.is_after_answer {
+                let [chat, end] = ["chat", "finish"].map(|command| about(home, command, tree, &[]));
+                lines.push(format!("    or go on with `{chat}`, or end it with `{end}`"));
+            }
         }
     }
     let then = if state.is_sealed() { next_verb(state) } else { "then" };

@@ -350,6 +350,18 @@ fn no_way_leads_out_of_the_box_of_a_program() {
     assert!(!user.path("project/.git/hooks/pre-commit").exists());
     assert!(!user.path("project/.vscode").exists());
     assert!(err.contains("the box refused connections to example.com:80"), "{err}");
+    // Each of them is in the journal of the run.
+    let events = user.ends(&["events", "--json"]).out;
+    let connected = |line: &&str| line.contains("\"type\":\"program_connected\"");
+    let recorded: Vec<&str> = events.lines().filter(connected).collect();
+    assert!(recorded.len() > 10, "{events}");
+    assert!(
+        recorded
+            .iter()
+            .any(|line| line.contains("\"host\":\"example.com\"")
+                && line.contains("\"refused\":\"not_granted\"")),
+        "{recorded:?}"
+    );
     assert!(err.contains("of $1.00"), "it was not raised: {err}");
 }
 

@@ -10,6 +10,7 @@ mod bad_input;
 mod book;
 mod changed_journal;
 mod chaos;
+mod chatting;
 mod checking;
 mod checkpoints;
 mod command_tools;

@@ -92,6 +92,32 @@ fn p17_agents_call_the_tools_of_servers_that_they_have() {
     assert!(said.contains("test__crash") && !said.contains("lost"), "{said}");
 }
 
+/// A server that may ask for model calls gets them in the budget of the agent that called, and the run replays offline.
+#[test]
+fn p17_a_server_that_may_asks_the_model_of_the_calling_agent() {
+    let stage = TestFolder::new();
+    let path = tree(&stage, "plain", "[test__ask_model]", &["{ tool: test__ask_model, args: {} }"]);
+    let refused = run(&stage, &path, "plain").result()["output"].to_string();
+    assert!(refused.contains("may not ask for model calls: write `sampling: true` at it"), "{refused}");
+
+    let text = fs::read_to_string(&path).unwrap().replace("timeout: 20s }", "timeout: 20s, sampling: true }");
+    fs::write(&path, text).unwrap();
+    let script = stage.folder().join("script.yaml");
+    let rules = fs::read_to_string(&script).unwrap().replacen(
+        "rules:",
+        "rules:\n  - { when: { of_tool: true }, say: red }",
+        1,
+    );
+    fs::write(&script, rules).unwrap();
+    let ended = run(&stage, &path, "plain");
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    assert!(ended.result()["output"].to_string().contains("red"), "{}", ended.out);
+    assert!(ended.out.contains("Be brief.\\n\\nWhich colour?"), "{}", ended.out);
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+    let shown = stage.spinney(&["events"]).out;
+    assert!(shown.contains("asks model fast for a tool (call "), "{shown}");
+}
+
 /// A file alone starts no server. What was asked about is the whole command, so another one is asked about again.
 #[test]
 fn a_server_starts_only_with_permission() {
@@ -211,7 +237,7 @@ fn mcp_lists_tools_and_tries_one() {
     assert_eq!(listed.code, Some(0), "{}{}", listed.out, listed.err);
     assert!(listed.out.starts_with("1 server, started in "), "{}", listed.out);
     assert!(
-        listed.out.contains("test has 23 tools") && listed.out.contains("  test__echo  The tool echo."),
+        listed.out.contains("test has 24 tools") && listed.out.contains("  test__echo  The tool echo."),
         "{}",
         listed.out
     );

@@ -10,7 +10,8 @@ use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING
 use super::ask::{Reached, WireAttemptError};
 use super::other_answer;
 use crate::wire::{
-    OnDelta, ReadAs, ServedFrom, StreamEnd, StreamReader, WireAnswer, WireFault, WireFaultKind, read_whole,
+    OnDelta, ReadAs, ServedFrom, StreamEnd, StreamReader, WireAnswer, WireFault, WireFaultKind, WireUsage,
+    read_whole,
 };
 
 /// Takes a body piece by piece.
@@ -207,10 +208,22 @@ impl AnswerBody {
                 }
                 BodyEnd::Clean => other("an empty body".to_owned()),
             }),
-            Form::Stream { reader, fault, start } => {
+            Form::Stream { mut reader, mut fault, start } => {
                 let is_other = !reader.is_stream() && !head.is_event_stream && !may_be_billed;
-                let answer = reader.finish();
+                let ends_with_body = reader.ends_with_body();
+                if fault.is_none() && matches!(end, BodyEnd::Clean) {
+                    fault = reader.end_body(on_delta).err();
+                }
+                let mut answer = reader.finish();
+                let is_broken = fault.is_some() || matches!(end, BodyEnd::Broken(_));
+                if ends_with_body && is_broken && answer.end != StreamEnd::Refused {
+                    // What was reported may not be the last usage.
+                    answer.usage = WireUsage::default();
+                }
                 match (fault, answer.end, end) {
+                    (None, StreamEnd::Whole, BodyEnd::Broken(fault)) if ends_with_body => {
+                        Err(Box::new(WireAttemptError { fault, reached: Reached::Sent, answer }))
+                    }
                     (None, StreamEnd::Whole, _) => Ok(answer),
                     (Some(fault), end, _) => {
                         Err(Box::new(WireAttemptError { fault, reached: Reached::after(end), answer }))

@@ -65,9 +65,10 @@ pub async fn wire_request(
 fn thought(attempt: &ModelAttempt, thinking: Thinking) -> Thinking {
     match (attempt.purpose, thinking) {
         (Purpose::Turn, _) | (_, Thinking::Adaptive) => thinking,
-        (Purpose::Continue | Purpose::WrapUp | Purpose::Summary, Thinking::Budget(budget)) => {
-            Thinking::Budget(budget.min(attempt.output_cap / 2))
-        }
+        (
+            Purpose::Continue | Purpose::WrapUp | Purpose::Summary | Purpose::OfTool,
+            Thinking::Budget(budget),
+        ) => Thinking::Budget(budget.min(attempt.output_cap / 2)),
     }
 }
 

@@ -23,6 +23,7 @@ mod peer_answers;
 mod permissions;
 mod pipe_transport;
 mod process;
+mod sampling;
 mod server;
 mod server_start;
 mod tool;

@@ -14,7 +14,7 @@ use super::extra::Extra;
 /// The longest description. All of them are in every packet.
 const DESCRIPTION_BYTES_MAX: usize = 8 << 10;
 /// How much longer than the server a call may take: the server is told to stop, or is started again.
-/// While a person is asked, the time of a call stands still.
+/// While a person or the model is asked, the time of a call stands still.
 const SLACK_MS: u64 = 90_000 + QUESTION_MS;
 
 /// A tool of a server that agents can have.
@@ -149,6 +149,7 @@ mod tests {
             tools: tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect()),
             timeout_ms: 1_000,
             per: Default::default(),
+            sampling: false,
         }
     }
 

@@ -6,19 +6,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use spinney_kernel::port::PersonHandle;
 use spinney_kernel::port::tool::ToolAttempt;
+use spinney_kernel::port::{ModelHandle, PersonHandle};
 use spinney_kernel::primitives::AgentId;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 /// How often one call may ask a person.
 const QUESTIONS_MAX: u32 = 8;
+/// How often one call may ask for a model call.
+const MODEL_CALLS_MAX: u32 = 8;
 
 /// The calls of one server.
 pub(super) struct OpenCalls {
     calls: Mutex<Calls>,
-    /// How many questions to a person all of them wait for.
+    /// How many questions to a person or the model all of them wait for.
     questions: watch::Sender<usize>,
 }
 
@@ -33,11 +35,14 @@ struct Calls {
 pub(super) struct OpenCall {
     agent: Box<[AgentId]>,
     pub(super) person: PersonHandle,
-    /// How many questions to a person it waits for. Its time stands still meanwhile.
+    pub(super) model: ModelHandle,
+    /// How many questions to a person or the model it waits for. Its time stands still meanwhile.
     questions: watch::Sender<usize>,
     of_server: watch::Sender<usize>,
     /// How often it has asked a person.
     asked: Arc<AtomicU32>,
+    /// How often it has asked for a model call.
+    model_calls: Arc<AtomicU32>,
 }
 
 /// A call that is open until this is dropped.
@@ -47,7 +52,7 @@ pub(super) struct CallEntry {
     pub(super) call: OpenCall,
 }
 
-/// A call that waits for a person until this is dropped.
+/// A call that waits for a person or the model until this is dropped.
 pub(super) struct Waiting([watch::Sender<usize>; 2]);
 
 impl Default for OpenCalls {
@@ -65,9 +70,11 @@ impl OpenCalls {
         let call = OpenCall {
             agent: attempt.origin.path.clone(),
             person: attempt.person.clone(),
+            model: attempt.model.clone(),
             questions: watch::Sender::new(0),
             of_server: self.questions.clone(),
             asked: Arc::default(),
+            model_calls: Arc::default(),
         };
         let mut calls = self.calls();
         let number = calls.next;
@@ -94,7 +101,7 @@ impl OpenCalls {
     }
 
     /// The result of work for any of the calls, unless it takes longer than this without the time in which one of them
-    /// asked a person: what carries the messages does not know which call they belong to.
+    /// asked something: what carries the messages does not know which call they belong to.
     pub(super) async fn within<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
         without_questions(&self.questions, time, work).await
     }
@@ -118,6 +125,17 @@ impl OpenCall {
         Err(format!("one call asks a person at most {QUESTIONS_MAX} times"))
     }
 
+    /// Counts a model call.
+    ///
+    /// # Errors
+    /// If it asked too often.
+    pub(super) fn count_model_call(&self) -> Result<(), String> {
+        if self.model_calls.fetch_add(1, Ordering::Relaxed) < MODEL_CALLS_MAX {
+            return Ok(());
+        }
+        Err(format!("one call asks for at most {MODEL_CALLS_MAX} model calls"))
+    }
+
     /// Its time stands still from now on.
     pub(super) fn wait(&self) -> Waiting {
         let waiting = [self.questions.clone(), self.of_server.clone()];
@@ -125,7 +143,7 @@ impl OpenCall {
         Waiting(waiting)
     }
 
-    /// The result of the work, unless it takes longer than this without the time in which a person was asked.
+    /// The result of the work, unless it takes longer than this without the time in which it asked something.
     pub(super) async fn within<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
         without_questions(&self.questions, time, work).await
     }

@@ -1,13 +1,14 @@
-//! What we answer when a server asks for something: whether we are there, which folders it has, and what a person says. It
-//! gets no model call: that would have to be held in the account of an agent.
+//! What we answer when a server asks for something: whether we are there, which folders it has, what a person says, and what
+//! the model of the calling agent says, if the tree file lets it ask.
 
-#![expect(deprecated, reason = "servers of older versions ask for roots")]
+#![expect(deprecated, reason = "servers of older versions ask for roots and model calls")]
 
 use rmcp::ClientHandler;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData,
-    Implementation, InputRequest, InputRequiredResult, InputResponses, ListRootsResult, Root,
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ErrorData, Implementation, InputRequest, InputRequiredResult,
+    InputResponses, ListRootsResult, Root,
 };
 use rmcp::service::RequestContext;
 use serde_json::json;
@@ -18,6 +19,7 @@ use tokio::sync::Mutex;
 
 use super::elicitation::elicit;
 use super::open_calls::{OpenCall, OpenCalls};
+use super::sampling::sample;
 
 /// What one answer of a server may ask for.
 const INPUTS_MAX: usize = 8;
@@ -25,6 +27,8 @@ const INPUTS_MAX: usize = 8;
 pub(super) struct PeerAnswers {
     server: ServerName,
     roots: Vec<String>,
+    /// Whether it may ask for model calls.
+    sampling: bool,
     calls: Arc<OpenCalls>,
     /// A person is asked one question after another.
     asking: Mutex<()>,
@@ -33,7 +37,7 @@ pub(super) struct PeerAnswers {
 impl PeerAnswers {
     pub(super) fn new(server: ServerName, definition: &ToolServer, calls: Arc<OpenCalls>) -> Self {
         let roots = definition.folders.iter().map(|(path, _)| path.as_str().to_owned()).collect();
-        Self { server, roots, calls, asking: Mutex::default() }
+        Self { server, roots, sampling: definition.sampling, calls, asking: Mutex::default() }
     }
 
     /// What a call needs before it can be answered.
@@ -56,7 +60,10 @@ impl PeerAnswers {
                     serde_json::to_value(self.ask(open, &request.params).await?)
                 }
                 InputRequest::ListRoots(_) => serde_json::to_value(self.all_roots()),
-                _ => return Err("it asked for a model call, which is not supported".to_owned()),
+                InputRequest::CreateMessage(request) => {
+                    serde_json::to_value(self.sample(open, &request.params).await?)
+                }
+                _ => return Err("it sent a request that is not supported".to_owned()),
             };
             responses.insert(key, response.map_err(|error| error.to_string())?);
         }
@@ -66,6 +73,20 @@ impl PeerAnswers {
     async fn ask(&self, open: &OpenCall, params: &ElicitRequestParams) -> Result<ElicitResult, String> {
         let _one_at_a_time = self.asking.lock().await;
         elicit(&self.server, open, params).await
+    }
+
+    async fn sample(
+        &self,
+        open: &OpenCall,
+        params: &CreateMessageRequestParams,
+    ) -> Result<CreateMessageResult, String> {
+        if !self.sampling {
+            let server = &self.server;
+            return Err(format!(
+                "server `{server}` may not ask for model calls: write `sampling: true` at it"
+            ));
+        }
+        sample(open, params).await
     }
 
     /// The folders that were granted to the server itself, whoever calls it.
@@ -86,7 +107,10 @@ impl PeerAnswers {
 impl ClientHandler for PeerAnswers {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("spinney", env!("CARGO_PKG_VERSION"));
-        let capabilities = json!({ "roots": {}, "elicitation": { "form": {} } });
+        let mut capabilities = json!({ "roots": {}, "elicitation": { "form": {} } });
+        if self.sampling {
+            capabilities["sampling"] = json!({});
+        }
         // A text of ours, which fits.
         let capabilities: ClientCapabilities = serde_json::from_value(capabilities).unwrap_or_default();
         ClientConfig::new(capabilities, us)
@@ -94,6 +118,21 @@ impl ClientHandler for PeerAnswers {
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
         Ok(self.all_roots())
+    }
+
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let refused = |why: String| ErrorData::invalid_request(why, None);
+        let open = self.calls.only().map_err(|why| refused(why.to_owned()))?;
+        tokio::select! {
+            biased;
+            // The connection has ended.
+            () = context.ct.cancelled() => Err(refused("the connection has ended".to_owned())),
+            sampled = self.sample(&open, &request) => sampled.map_err(refused),
+        }
     }
 
     async fn create_elicitation(

@@ -51,7 +51,9 @@ impl Script {
     #[must_use]
     pub fn answers(&self, role: &RoleName) -> bool {
         self.rules().iter().any(|rule| {
-            !rule.when.summary && rule.when.agent.as_ref().is_none_or(|agent| agent.value == *role)
+            !rule.when.summary
+                && !rule.when.of_tool
+                && rule.when.agent.as_ref().is_none_or(|agent| agent.value == *role)
         })
     }
 }

@@ -90,6 +90,7 @@ impl Script {
                     ("", "add one that matches, or a last one without `when`")
                 }
                 Purpose::Summary => ("a summary of ", "add one with `when: { summary: true }`"),
+                Purpose::OfTool => ("a tool of ", "add one with `when: { of_tool: true }`"),
             };
             Turn::invalid(format!(
                 "{}: no rule for {what}agent `{role}` at turn {turn}: {remedy}",

@@ -24,16 +24,19 @@ pub(super) struct When {
     depth: Option<usize>,
     /// Whether a summary is asked for, and no turn.
     pub(super) summary: bool,
+    /// Whether a tool asks, and no turn.
+    pub(super) of_tool: bool,
     /// Whether it is the agent's last turn; either if absent.
     wrap_up: Option<bool>,
 }
 
 impl When {
     pub(super) fn matches(&self, attempt: &ModelAttempt) -> bool {
-        let Self { agent, turn, goal_contains, last_contains, tool_result_contains, depth, summary, wrap_up } =
-            self;
+        let Self { agent, turn, goal_contains, last_contains, tool_result_contains, depth, .. } = self;
+        let Self { summary, of_tool, wrap_up, .. } = self;
         let origin = &attempt.origin;
         *summary == (attempt.purpose == Purpose::Summary)
+            && *of_tool == (attempt.purpose == Purpose::OfTool)
             && holds(wrap_up.as_ref(), |wrap_up| *wrap_up == (attempt.purpose == Purpose::WrapUp))
             && holds(agent.as_ref(), |role| role.value == origin.role)
             && holds(turn.as_ref(), |turn| *turn == attempt.turn)

@@ -59,6 +59,12 @@ impl SseDecoder {
         self.has_field || self.line.starts_with(b":") || FIELDS.iter().any(may_be)
     }
 
+    /// Whether something came after the last event.
+    #[must_use]
+    pub const fn is_pending(&self) -> bool {
+        !self.line.is_empty() || self.has_data
+    }
+
     /// Decodes what arrived and hands over each event that is complete. An event that the stream does not finish with
     /// an empty line is never handed over.
     ///

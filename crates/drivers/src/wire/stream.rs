@@ -81,7 +81,7 @@ impl StreamReader {
     /// # Errors
     /// If the provider sent an error, or something that the format does not allow. It stays with that: more bytes give
     /// the same fault, and [`finish`](Self::finish) gives what came before it. What follows the last event
-    /// is not an error, and neither is what follows the usage of an answer that has ended.
+    /// is not an error, and neither is what follows the usage of an answer that has ended, if the format has a last event.
     pub fn feed(&mut self, bytes: &[u8], on_delta: &mut OnDelta<'_>) -> Result<(), WireFault> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
@@ -89,6 +89,7 @@ impl StreamReader {
         if self.is_unreadable {
             return Ok(());
         }
+        let ends_with_body = self.ends_with_body();
         let Self { sse, reader, draft, faults, .. } = self;
         let read = sse.feed(bytes, &mut |event| {
             if draft.is_over() {
@@ -98,14 +99,14 @@ impl StreamReader {
             let is_known = draft.is_known();
             let mut hand_over = |delta: WireDelta<'_>| on_delta(delta);
             let read = reader.event(event, Reading { draft, faults, on_delta: &mut hand_over });
-            if is_known && read.is_err() {
+            if is_known && !ends_with_body && read.is_err() {
                 // In place of the last event, which says nothing more.
                 draft.over();
                 return Ok(());
             }
             read
         });
-        if read.is_err() && (self.draft.is_over() || self.draft.is_known()) {
+        if read.is_err() && !ends_with_body && (self.draft.is_over() || self.draft.is_known()) {
             self.is_unreadable = true;
             return Ok(());
         }
@@ -125,7 +126,24 @@ impl StreamReader {
     /// Whether nothing is missing but perhaps the usage.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.draft.answer.end == StreamEnd::Whole
+        self.draft.answer.end == StreamEnd::Whole && !self.ends_with_body()
+    }
+
+    /// Whether only the end of the body ends the stream, because no event of the format does.
+    #[must_use]
+    pub const fn ends_with_body(&self) -> bool {
+        matches!(self.read_as.format, WireFormat::Gemini)
+    }
+
+    /// Reads an event that the body ended in, where no other event can be the last one.
+    ///
+    /// # Errors
+    /// As [`feed`](Self::feed).
+    pub fn end_body(&mut self, on_delta: &mut OnDelta<'_>) -> Result<(), WireFault> {
+        match self.ends_with_body() && self.sse.is_pending() {
+            true => self.feed(b"\n\n", on_delta),
+            false => Ok(()),
+        }
     }
 
     /// The answer, as far as it arrived. It says whether it is complete.
@@ -154,7 +172,7 @@ impl Reader {
             WireFormat::OpenAiChat | WireFormat::CompatibleChat => Self::Chat(ChatReader::default()),
             WireFormat::OpenAiResponses => Self::Responses(ResponsesReader::default()),
             WireFormat::AnthropicMessages => Self::Anthropic(AnthropicReader::new(read_as.served_from)),
-            WireFormat::Gemini => Self::Gemini(GeminiReader),
+            WireFormat::Gemini => Self::Gemini(GeminiReader::default()),
         }
     }
 

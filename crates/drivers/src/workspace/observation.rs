@@ -76,7 +76,7 @@ impl Observation {
             Outcome::Message { seq } => {
                 Self { outcome_ref: Some(event(*seq)), ..Self::well("a message came".to_owned()) }
             }
-            Outcome::NobodyLeft => Self::badly("no message will come: every agent waits"),
+            Outcome::NobodyLeft => Self::badly("no message can come: every agent waits"),
             Outcome::Expired { ended } if ended.is_empty() => Self::badly("time is up"),
             Outcome::Expired { ended } => Self::badly(&format!("time is up; ended by now: {}", names(ended))),
             Outcome::Failed { fault } => Self::badly(&failed(fault)),

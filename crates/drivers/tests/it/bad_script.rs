@@ -18,7 +18,7 @@ fn unknown_keys_are_named_with_their_place() {
         ("rulez: []", "1:1: unknown key `rulez`: write one of `lost`, `rules`, `tools`"),
         (
             "rules: [{ when: { trun: 1 }, say: hi }]",
-            "1:19: unknown key `trun`: write one of `agent`, `turn`, `goal_contains`, `last_contains`, `tool_result_contains`, `depth`, `summary`, `wrap_up`",
+            "1:19: unknown key `trun`: write one of `agent`, `turn`, `goal_contains`, `last_contains`, `tool_result_contains`, `depth`, `summary`, `of_tool`, `wrap_up`",
         ),
         ("rules: [{ say: hi, usage: { in: 1 } }]", "1:29: unknown key `in`: write one of `input`, `output`"),
         (

@@ -11,6 +11,7 @@ use spinney_drivers::processes::{
     GuardCommand, GuardedProgram, ProgramEnd, ProgramOrder, ProgramSession, StandardStreams,
 };
 use spinney_drivers::sandbox::BoxTerminal;
+use spinney_kernel::port::ConnectionLog;
 
 use super::boxed::{
     BoxStart, BoxedProgramEnd, BoxedProgramRun, ProgramBox, ProgramBoxError, RefusedConnection,
@@ -50,6 +51,8 @@ pub struct BoxedStart {
     pub gateway: SocketAddr,
     /// Columns and rows of the person's terminal.
     pub terminal_size: (u16, u16),
+    /// What the program connects to, for the journal of its run.
+    pub connections: ConnectionLog,
 }
 
 /// Where a program reads and writes.
@@ -108,7 +111,7 @@ impl Program {
         open_files: Option<u64>,
         boxed: BoxedStart,
     ) -> Result<Self, ProgramBoxError> {
-        let BoxedStart { prepared, gateway, terminal_size } = boxed;
+        let BoxedStart { prepared, gateway, terminal_size, connections } = boxed;
         let mut streams = streams.standard()?;
         let on_terminal = streams.without_terminals()?;
         let has_terminal = on_terminal.contains(&true);
@@ -120,6 +123,7 @@ impl Program {
             open_files,
             gateway,
             settings: start.settings.as_ref().map(|file| file.path().to_owned()),
+            connections,
         })?;
         // Only what is typed reaches its terminal.
         let terminal = if on_terminal[0] { BoxTerminalUse::Controls } else { BoxTerminalUse::None };

@@ -188,10 +188,19 @@ impl AskArgs {
         if self.on_timeout.is_none() && self.default.is_none() {
             (self.on_timeout, self.default) = match &policy.on_timeout {
                 AskTimeout::Fail => (None, None),
+                // A role's answer that this question cannot have does not count for it.
+                AskTimeout::Default(answer) if !self.allows(answer) => (None, None),
                 AskTimeout::Default(answer) => (Some(TimeoutPolicy::Default), Some(answer.clone())),
                 AskTimeout::Cancel => (Some(TimeoutPolicy::Cancel), None),
             };
         }
+    }
+
+    /// Whether a text may be an answer: one of the choices, or JSON where there is a schema.
+    fn allows(&self, answer: &str) -> bool {
+        let is_choice = |choices: &Vec<String>| choices.iter().any(|choice| choice == answer);
+        self.choices.as_ref().is_none_or(is_choice)
+            && (self.answer_schema.is_none() || serde_json::from_str::<IgnoredAny>(answer).is_ok())
     }
 
     /// What a person may answer.

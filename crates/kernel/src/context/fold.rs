@@ -13,13 +13,15 @@ use super::agent_context::{Context, Reader};
 use super::brief::{Briefs, Own, System};
 use super::message::{SharedAs, Texts, task_last};
 use super::summary::Summarising;
-use super::text::{clamp_text, heard, outcome_text, repeats_text};
+use super::text::{NO_MESSAGE, clamp_text, heard, outcome_text, repeats_text};
 use super::{Attachments, CallPurpose, Message, OpenCall, OpenCalls, Origin, Packet, SharedValues, offload};
 use crate::budget::Amounts;
 use crate::context::offload::Whole;
 use crate::definition::Definition;
 use crate::primitives::{Actor, AgentId, Body, ByName, Category, Seq, TreeId, ValueName, make_room};
-use crate::record::{Event, Exit, Outcome, RULES, Said, Span, Spawned, Summary, ToolAsk, TurnKind, Work};
+use crate::record::{
+    Event, Exit, Outcome, RULES, Said, Span, Spawned, Summary, ToolAsk, TurnKind, WaitFor, Work,
+};
 use crate::window::{KeptChildren, MessageList};
 
 pub use restore::ContextSnapshot;
@@ -393,10 +395,12 @@ impl Contexts {
         } else {
             (Whole::Journal, None)
         };
-        let (text, is_error) = message.map_or_else(
-            || outcome_text(outcome, &whole, self.briefs.rules()),
-            |message| (message.text, false),
-        );
+        let waited = matches!((wait, outcome), (Some(WaitFor::Message), Outcome::Expired { .. }));
+        let (text, is_error) = match message {
+            Some(message) => (message.text, false),
+            None if waited && self.briefs.rules() >= 8 => (NO_MESSAGE.to_owned(), true),
+            None => outcome_text(outcome, &whole, self.briefs.rules()),
+        };
         self.result(&agent, ask, text, is_error, along);
     }
 

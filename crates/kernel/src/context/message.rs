@@ -265,6 +265,16 @@ pub struct Packet {
     pub tokens: u64,
 }
 
+impl Packet {
+    /// One message, without tools.
+    #[must_use]
+    pub fn of_message(text: &str, tokens: u64) -> Self {
+        let (from, category) = (Actor::RUNTIME, Category::Dialog);
+        let message = Message::Heard { from, text: text.to_owned(), category, along: None };
+        Self { messages: Arc::new(vec![Arc::new(message)]), tools: Arc::default(), tokens }
+    }
+}
+
 /// Where a call comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {

@@ -30,9 +30,11 @@ const LOST: Reworded = Reworded::new(
     "lost: the process died during this call and nobody knows whether it happened; find out before you try again",
 );
 
+/// Ends a wait for a message whose time is over, from rules 8 on.
+pub(super) const NO_MESSAGE: &str = "no message came in time: continue with what you have, or wait again";
+
 /// Ends a wait for a message.
-const NOBODY_LEFT: &str =
-    "no message will come: every agent waits, so nobody is left who could write; go on with what you have";
+const NOBODY_LEFT: &str = "no message can come, because every agent waits; continue with what you have";
 
 /// The notice of an agent's last call. Every hold counts this text, so changing it changes the rules.
 pub(crate) const LAST_CALL: &str = "This is your last call, and no tool can be used: answer now with what you have, and say what is missing.";

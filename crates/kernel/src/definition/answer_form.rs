@@ -35,13 +35,26 @@ impl AnswerForm {
         if let Self::Schema(schema) = self { Some(schema) } else { None }
     }
 
-    /// The choice that a person means: its text in whatever case, or its number, from 1. A text comes first.
+    /// Whether choices can be named by their numbers: none of them is the number of another.
+    #[must_use]
+    pub fn is_numbered(&self) -> bool {
+        let choices = self.choices();
+        let is_other = |(at, choice): (usize, &String)| {
+            choice
+                .parse::<usize>()
+                .is_ok_and(|number| number != at + 1 && (1..=choices.len()).contains(&number))
+        };
+        !choices.iter().enumerate().any(is_other)
+    }
+
+    /// The choice that a person means: its text in whatever case, or its number, from 1, if the choices have numbers.
     #[must_use]
     pub fn chosen(&self, typed: &str) -> Option<&str> {
         let (choices, typed) = (self.choices(), typed.trim());
         let same = |choice: &&String| choice.to_lowercase() == typed.to_lowercase();
         let exact = choices.iter().find(|choice| *choice == typed);
-        let number = || choices.get(typed.parse::<usize>().ok()?.checked_sub(1)?);
+        let number =
+            || choices.get(typed.parse::<usize>().ok()?.checked_sub(1)?).filter(|_| self.is_numbered());
         exact.or_else(|| choices.iter().find(same)).or_else(number).map(String::as_str)
     }
 
@@ -127,6 +140,11 @@ mod tests {
         assert_eq!([chosen("3"), chosen("2"), chosen("WAIT")], [Some("3"), Some("wait"), Some("wait")]);
         assert_eq!([chosen("0"), chosen("4"), chosen(""), chosen("sen"), chosen("-1")], [None; 5]);
         assert_eq!(AnswerForm::Text.chosen("1"), None);
+        // Nobody can mean another one than is shown at that number.
+        let swapped = choices(&["3", "1", "2"]);
+        assert!(form.is_numbered() && !swapped.is_numbered());
+        assert_eq!((swapped.chosen("1"), swapped.chosen("2")), (Some("1"), Some("2")));
+        assert_eq!(choices(&["2", "servers"]).chosen("1"), None);
     }
 
     #[test]

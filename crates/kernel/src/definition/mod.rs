@@ -128,6 +128,9 @@ pub struct Definition {
     /// Folders of the user for the root, unless its role lists some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folders: Option<FolderGrants>,
+    /// Whether the root waits for a person after each answer, until it is concluded.
+    #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
+    pub is_kept: bool,
     /// Labels for watchers. Shared by reference with every event that is shown.
     #[serde(default, skip_serializing_if = "has_none")]
     pub tags: Arc<Tags>,
@@ -334,6 +337,7 @@ impl Definition {
     #[must_use]
     pub fn new(name: impl Into<String>, goal: impl Into<String>, entry: RoleName) -> Self {
         Self {
+            is_kept: false,
             name: name.into(),
             goal: goal.into(),
             entry,

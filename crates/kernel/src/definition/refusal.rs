@@ -199,6 +199,8 @@ pub enum Refusal {
         "`{agent}` is {state}, and its context is gone: spawn another agent with everything it needs to know"
     )]
     NotKept { agent: AgentId, state: String },
+    #[error("`{agent}` does not wait for a person after an answer: let it work, or cancel it")]
+    NothingToConclude { agent: AgentId },
     #[error("no question {} is open{}", question.0, one_of(&open.iter().map(|open| open.0).collect::<Vec<_>>()))]
     UnknownQuestion { question: CallId, open: Vec<CallId> },
     #[error("bad question: {reason}")]
@@ -308,7 +310,7 @@ impl From<AmountError> for Refusal {
 
 impl Refusal {
     /// Every code.
-    pub const CODES: [&'static str; 106] = [
+    pub const CODES: [&'static str; 107] = [
         "bad_program",
         "tree_not_started",
         "tree_started_before",
@@ -372,6 +374,7 @@ impl Refusal {
         "model_unavailable",
         "takes_turns",
         "nothing_to_wait_for",
+        "nothing_to_conclude",
         "not_a_child",
         "still_at_work",
         "not_kept",
@@ -484,6 +487,7 @@ impl Refusal {
             Self::OpenCallsLimit { .. } => "open_calls_limit",
             Self::ModelUnavailable { .. } => "model_unavailable",
             Self::TakesTurns { .. } => "takes_turns",
+            Self::NothingToConclude { .. } => "nothing_to_conclude",
             Self::NothingToWaitFor => "nothing_to_wait_for",
             Self::NotAChild { .. } => "not_a_child",
             Self::StillAtWork { .. } => "still_at_work",

@@ -32,6 +32,9 @@ pub struct ToolServer {
     /// Whom one of its processes, or one session with it, is for.
     #[serde(default, skip_serializing_if = "ServerScope::is_tree")]
     pub per: ServerScope,
+    /// Whether it may ask for model calls, in the budget of the agent that calls it.
+    #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
+    pub sampling: bool,
 }
 
 /// Where a server is.
@@ -293,6 +296,7 @@ mod tests {
             folders: FolderGrants::default(),
             tools: None,
             timeout_ms: 1_000,
+            sampling: false,
             per: ServerScope::Tree,
         }
     }

@@ -1,5 +1,6 @@
 //! Ports: the traits of models and tools. Implementations live in other crates; the kernel calls none of them.
 
+mod agent_model;
 pub mod blobs;
 mod connection_log;
 pub mod model;
@@ -13,6 +14,7 @@ mod workspace;
 use std::pin::Pin;
 
 pub use crate::definition::FolderAccess;
+pub use agent_model::{ModelHandle, ModelPort, ModelReply, NoReply};
 pub use connection_log::{ConnectionLog, ConnectionSink, OpenConnection};
 pub use person::{NoAnswer, PersonHandle, PersonPort};
 pub use rights::{FolderRight, Rights};

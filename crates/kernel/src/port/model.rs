@@ -176,6 +176,8 @@ pub enum Purpose {
     WrapUp,
     /// A summary of what leaves the agent's window.
     Summary,
+    /// A running tool of the agent asks for it. The packet is its one message.
+    OfTool,
 }
 
 impl Purpose {

@@ -9,7 +9,7 @@ use crate::context::Origin;
 use crate::definition;
 use crate::definition::{BoxSpec, OutputLimits};
 use crate::port::model::AttemptError;
-use crate::port::{AgentFolder, ConnectionLog, Pending, PersonHandle, Rights};
+use crate::port::{AgentFolder, ConnectionLog, ModelHandle, Pending, PersonHandle, Rights};
 use crate::primitives::{
     CallId, CommandExit, Durability, Enclosure, FolderPath, OutputPath, ToolName, WrittenFile,
 };
@@ -51,6 +51,8 @@ pub struct ToolAttempt {
     pub connections: ConnectionLog,
     /// Whom the tool may ask while it runs.
     pub person: PersonHandle,
+    /// The agent's model, which the tool may ask while it runs.
+    pub model: ModelHandle,
 }
 
 /// Receives what a tool prints while it runs, for watchers. The result has all of it.
@@ -109,6 +111,7 @@ impl ToolAttempt {
             watchers: OutputWatchers::default(),
             connections: ConnectionLog::default(),
             person: PersonHandle::default(),
+            model: ModelHandle::default(),
         }
     }
 }

@@ -242,6 +242,8 @@ pub const OFFLOAD_TAIL_LINES: usize = 10;
 /// many small ones.
 pub const OFFLOAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+/// How long a kept agent waits for a person after its answer.
+pub const KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1_000;
 /// Default time a question waits for its answer: the person may have gone home.
 pub const QUESTION_TIMEOUT_MS: u64 = 24 * 60 * 60 * 1_000;
 /// How long a call waits by default until another one has filled the provider's prompt cache.

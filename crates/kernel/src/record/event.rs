@@ -187,6 +187,16 @@ pub enum Event {
         call: CallId,
         totals: ConnectionTotals,
     },
+    /// A connection of a program that the tree did not start ended, or its box refused it.
+    ProgramConnected {
+        agent: AgentId,
+        connection: Connection,
+    },
+    /// Such programs had more connections than are recorded one by one.
+    ProgramConnectionsOmitted {
+        agent: AgentId,
+        totals: ConnectionTotals,
+    },
     /// A program that is an agent named the session that it is continued by. The last one counts.
     SessionNamed {
         call: CallId,
@@ -443,6 +453,8 @@ impl Event {
             Self::FirstToken { .. } => "first_token",
             Self::ConnectionEnded { .. } => "connection_ended",
             Self::ConnectionsOmitted { .. } => "connections_omitted",
+            Self::ProgramConnected { .. } => "program_connected",
+            Self::ProgramConnectionsOmitted { .. } => "program_connections_omitted",
             Self::SessionNamed { .. } => "session_named",
             Self::CallResumed { .. } => "call_resumed",
             Self::CallSwitched { .. } => "call_switched",
@@ -505,6 +517,8 @@ impl Event {
             | Self::QuestionAsked { agent, .. }
             | Self::ToolAnswered { agent, .. }
             | Self::Charged { agent, .. }
+            | Self::ProgramConnected { agent, .. }
+            | Self::ProgramConnectionsOmitted { agent, .. }
             | Self::CheckpointMade { agent, .. }
             | Self::WrapUpStarted { agent, .. }
             | Self::ApprovalRemembered { agent, .. }
@@ -578,6 +592,7 @@ impl Event {
             Self::ValueWritten { .. } => "context.write",
             Self::ValuesCleared { .. } => "context.clear",
             Self::Charged { .. } => "budget.charge",
+            Self::ProgramConnected { .. } | Self::ProgramConnectionsOmitted { .. } => "agent.connection",
             Self::WrapUpStarted { .. } => "agent.wrap_up",
             Self::ApprovalRemembered { .. } => "agent.approval",
             Self::RepeatsNoticed { .. } => "agent.repeats",
@@ -677,6 +692,8 @@ impl Event {
             | Self::FirstToken { .. }
             | Self::ConnectionEnded { .. }
             | Self::ConnectionsOmitted { .. }
+            | Self::ProgramConnected { .. }
+            | Self::ProgramConnectionsOmitted { .. }
             | Self::SessionNamed { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }

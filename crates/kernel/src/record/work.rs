@@ -45,13 +45,14 @@ pub struct ModelCall {
     /// Set if it is the agent's last call, which has no tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrap_up: Option<Box<WrapUpCall>>,
-    /// Set if a program outside the tree makes the call. Rules 4 never set it.
+    /// Set if a program outside the tree makes the call, or a tool asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<Box<OutsideCall>>,
 }
 
-/// A call that a program outside the tree makes, with its own context and its own retries. The tree only holds and
-/// books what it costs: it makes no second attempt, and a call that does not fit halts the tree and waits.
+/// A call that is no part of its agent's context: a program outside the tree makes it, or a tool of the agent asks for it.
+/// Whoever wants it has retries of its own: there is no second attempt. The tree only holds and books what a program's call
+/// costs, and one that does not fit halts the tree and waits; a tool's is refused then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutsideCall {
@@ -64,6 +65,9 @@ pub struct OutsideCall {
     /// The smallest output cap that the provider accepts with this request.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub output_cap_min: u64,
+    /// The running tool call that it is made for. Its request is then the message that the model reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_tool: Option<CallId>,
 }
 
 impl ModelCall {
@@ -122,7 +126,13 @@ impl Work {
         }
     }
 
-    /// What a program outside the tree sent, if it makes the call.
+    /// The running tool call that a model call is made for.
+    #[must_use]
+    pub fn of_tool(&self) -> Option<CallId> {
+        self.outside().and_then(|outside| outside.of_tool)
+    }
+
+    /// What a program outside the tree sent, or a tool, if one of them wants the call.
     #[must_use]
     pub fn outside(&self) -> Option<&OutsideCall> {
         match self {
@@ -225,6 +235,9 @@ pub struct Question {
     /// The running tool call that asks; the question ends with it at the latest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
+    /// Whether the agent waits after its answer, because it is kept. What a person writes is its next message.
+    #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
+    pub is_after_answer: bool,
 }
 
 impl Question {
@@ -238,6 +251,7 @@ impl Question {
             network: Network::Denied,
             form: AnswerForm::Text,
             call: None,
+            is_after_answer: false,
         }
     }
 

@@ -141,6 +141,9 @@ pub(crate) fn begin(draft: &mut Draft<'_>, ix: AgentIx, left_ms: u64) {
 /// A clock's alarm fired: the agent's time is nearly over, or over.
 pub(crate) fn rang(draft: &mut Draft<'_>, ix: AgentIx, kind: ClockKind) {
     // If no process ran the tree, the end may have come as well.
+    if turn::time_is_up(draft, ix) {
+        return;
+    }
     let is_over = |clock: &AgentClock| draft.rules() >= 6 && clock.passed(draft.now()).is_some();
     if draft.clock(ix, kind).is_none_or(|clock| clock.early_ms == 0 || is_over(clock)) {
         return time_is_up(draft, ix, kind);

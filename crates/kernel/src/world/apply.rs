@@ -38,7 +38,8 @@ impl World {
             Event::MessageSent { to, body, envelope, .. } => self.message_sent(to, body, envelope),
             Event::MessagePublished { .. }
             | Event::CheckpointMade { .. }
-            | Event::ConnectionsOmitted { .. } => {}
+            | Event::ConnectionsOmitted { .. }
+            | Event::ProgramConnectionsOmitted { .. } => {}
             Event::WindowSet { agent, size, first, clamped } => {
                 self.window_set(agent, *size, *first, *clamped);
             }
@@ -74,6 +75,7 @@ impl World {
             }
             Event::FirstToken { call } => self.prefixes.cached(*call),
             Event::ConnectionEnded { call, .. } => self.calls.call_mut(*call).connections += 1,
+            Event::ProgramConnected { .. } => self.program_connections += 1,
             Event::SessionNamed { call, session } => self.calls.call_mut(*call).past_mut().name(session),
             Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
@@ -464,7 +466,8 @@ impl World {
         let call = self.calls.call_mut(id);
         call.attempt = attempt;
         let (ix, timer) = (call.agent, call.timer.take());
-        let is_ordinary = call.work.is_turn() && call.work.wrap_up().is_none();
+        let is_turn = call.work.is_turn() && call.work.of_tool().is_none();
+        let is_ordinary = is_turn && call.work.wrap_up().is_none();
         let is_outside = call.work.outside().is_some();
         self.clear_timer(timer);
         if is_outside && let Some(program) = self.program_above(ix) {
@@ -569,6 +572,7 @@ impl World {
         let (is_model, ask) = (matches!(call.work, Work::Model(_)), call.ask());
         let (is_outside, is_program) = (call.work.outside().is_some(), call.work.is_program());
         let continues = matches!(&call.work, Work::Model(model) if model.continues);
+        let is_after_answer = matches!(&call.work, Work::Question(question) if question.is_after_answer);
         if let Work::Question(question) = &call.work {
             let value = if question.form.schema().is_some() { NamedValue::json } else { NamedValue::text };
             let answer =
@@ -604,8 +608,8 @@ impl World {
         if is_program {
             return self.program_answered(ix, outcome);
         }
-        // The context of an outside program is its own.
-        if is_void || is_outside {
+        // The context of an outside program is its own, and what a person wrote after an answer came as a message.
+        if is_void || is_outside || is_after_answer {
             return;
         }
         if let (Outcome::Done { .. }, Some(model), Some(tokens)) = (outcome, turn_model, input_tokens) {

@@ -111,6 +111,11 @@ impl Call {
         matches!(self.stage, CallStage::Running { .. })
     }
 
+    /// Whether it is a tool call of this agent, runs, and was not stopped.
+    pub(crate) fn is_live_tool_of(&self, agent: AgentIx) -> bool {
+        self.agent == agent && self.is_running() && !self.stopped && matches!(self.work, Work::Tool(_))
+    }
+
     /// Zero if no attempt runs.
     #[must_use]
     pub const fn held(&self) -> Amounts {
@@ -234,8 +239,8 @@ impl Calls {
     pub(crate) fn move_to(&mut self, id: CallId, stage: CallStage) {
         let call = self.call_mut(id);
         let before = std::mem::replace(&mut call.stage, stage);
-        // A program takes no slot: its model calls need them.
-        let counts = u32::from(!call.work.is_program());
+        // A program takes no slot: its model calls need them. A call for a tool takes none: the tool has one.
+        let counts = u32::from(!call.work.is_program() && call.work.of_tool().is_none());
         match before {
             CallStage::Waiting(_) => {
                 self.startable.remove(&id);

@@ -37,6 +37,8 @@ impl World {
             | Event::FirstToken { .. }
             | Event::ConnectionEnded { .. }
             | Event::ConnectionsOmitted { .. }
+            | Event::ProgramConnected { .. }
+            | Event::ProgramConnectionsOmitted { .. }
             | Event::SessionNamed { .. }
             | Event::AttemptFailed { .. }
             | Event::CallHeldBack { .. }

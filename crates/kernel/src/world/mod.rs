@@ -69,6 +69,8 @@ pub struct World {
     shared: SharedStore,
     outputs: AgentOutputs,
     approvals: Approvals,
+    /// How many connections of programs that it did not start are recorded.
+    program_connections: u16,
 }
 
 /// Why the tree starts no new work.
@@ -147,6 +149,7 @@ impl World {
             shared: SharedStore::default(),
             outputs: AgentOutputs::default(),
             approvals: Approvals::default(),
+            program_connections: 0,
             sealed: None,
         }
     }
@@ -203,6 +206,10 @@ impl World {
     #[must_use]
     pub fn sealed_at(&self) -> Option<Time> {
         self.sealed.as_ref().map(|(_, at)| *at)
+    }
+
+    pub(crate) const fn program_connections(&self) -> u16 {
+        self.program_connections
     }
 
     /// What persons approved for more than one call.

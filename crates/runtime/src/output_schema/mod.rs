@@ -1,6 +1,7 @@
 //! Checks answers against schemas. The only place that evaluates a schema: once per answer, and the result goes into
 //! the journal. It opens no file and no connection, and it always ends: size and steps are bounded in advance.
 
+mod asked;
 mod cost;
 mod plan;
 
@@ -11,8 +12,10 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 use spinney_kernel::definition::{FieldMismatch, Mismatch, MismatchKind, OutputSchema, Refusal};
 use spinney_kernel::primitives::limit;
+use spinney_kernel::record::OnTimeout;
 use spinney_kernel::rules::request::Request;
 
+pub(crate) use asked::{refused, unfit_default};
 use cost::Cost;
 use plan::Plan;
 
@@ -36,7 +39,11 @@ pub(crate) fn check_request(request: &Request) -> Result<(), Refusal> {
         return roles.filter_map(|turns| turns.output_schema.as_deref()).try_for_each(refused);
     }
     if let Request::Ask(ask) = request {
-        return ask.question.form.schema().map_or(Ok(()), refused);
+        let Some(schema) = ask.question.form.schema() else { return Ok(()) };
+        refused(schema)?;
+        let OnTimeout::Default(answer) = &ask.question.on_timeout else { return Ok(()) };
+        let unfit = unfit_default(schema.text(), &answer.text);
+        return unfit.map_or(Ok(()), |reason| Err(Refusal::BadQuestion { reason }));
     }
     if let Request::Spawn(spawn) = request {
         return spawn.frame.output_schema.as_deref().map_or(Ok(()), refused);

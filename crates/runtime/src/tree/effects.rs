@@ -12,7 +12,7 @@ use spinney_kernel::context::{Contexts, Origin, SharedText};
 use spinney_kernel::definition::Builtin;
 use spinney_kernel::port::blobs::{BlobReader, missed};
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model};
-use spinney_kernel::port::{Pending, PersonHandle, model, tool};
+use spinney_kernel::port::{ModelHandle, Pending, PersonHandle, model, tool};
 use spinney_kernel::primitives::{
     CallId, Fault, FaultKind, Millis, ModelName, Part, SessionId, WrittenFile, limit,
 };
@@ -24,6 +24,7 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use super::Tree;
+use super::asked_model::AskedModel;
 use super::connections::CallConnections;
 use super::hooked::{Ended, Verdict, Veto};
 use super::payload::{Payload, returned_with, said};
@@ -161,12 +162,15 @@ impl Effects {
     }
 
     pub(super) fn call_tool(&mut self, start: ToolStart) {
-        let ToolStart { ticket, mut attempt, timeout_ms, shown_bytes, program, hooked } = start;
+        let ToolStart { ticket, mut attempt, model, timeout_ms, shown_bytes, program, hooked } = start;
         attempt.watchers = watchers(ticket, Arc::clone(&attempt.origin), Arc::clone(&self.hub));
         let connections = CallConnections::new(ticket, Arc::clone(&self.clock), self.reports.clone());
         attempt.connections = connections.log();
         let agent = attempt.origin.agent().clone();
-        attempt.person = PersonHandle::new(CallPerson { tree: self.tree.clone(), agent, call: ticket.call });
+        let (tree, call) = (self.tree.clone(), ticket.call);
+        attempt.model =
+            ModelHandle::new(AskedModel { tree: tree.clone(), agent: agent.clone(), model, call });
+        attempt.person = PersonHandle::new(CallPerson { tree, agent, call });
         let expected = Expected::Output { shown_bytes };
         let Ticket { call, attempt: number } = ticket;
         tracing::debug!(target: "spinney::effect", tree = %attempt.origin.tree, %call, attempt = number, tool = %attempt.tool, "call started");
@@ -526,11 +530,12 @@ fn model_report(
     for ask in &mut asks {
         ask.count(&|text| drivers.tokens(text));
     }
+    let refused = output_schema::refused(&asks);
     let payload = said(text, |text| drivers.tokens(text));
     let Payload { body, mut blobs } = payload.with_thought(model, &reasoning, continuation, used);
     blobs.extend(asks.iter().filter_map(long_value));
     let Ticket { call, attempt } = ticket;
-    let done = Done { asks, mismatch, stop, ..Done::new(call, attempt, used, body) };
+    let done = Done { asks, refused, mismatch, stop, ..Done::new(call, attempt, used, body) };
     EffectResult::Report(Report::Done(done), blobs)
 }
 

@@ -115,7 +115,8 @@ impl LiveState {
 
     /// Decides one request and applies the events. The returned input is what the journal stores.
     pub(super) fn request(&mut self, by: Actor, mut request: Request) -> Result<Decided<Reply>, Refusal> {
-        if let Request::Answer(answer) = &mut request {
+        // Who may not answer learns nothing of what fits.
+        if let (Request::Answer(answer), Actor::Outside(_)) = (&mut request, &by) {
             self.fit_answer(answer)?;
         }
         let after = self.world.seq();

@@ -2,6 +2,7 @@
 
 mod apply;
 mod ask;
+mod asked_model;
 mod branch;
 mod connections;
 mod effects;

@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spinney_kernel::context::{Contexts, Origin};
+use spinney_kernel::context::{Contexts, Origin, Packet};
 use spinney_kernel::definition::{ProgramSpec, Role};
 use spinney_kernel::port::blobs::BlobReader;
 use spinney_kernel::port::{AgentFolder, Rights, model, tool};
-use spinney_kernel::primitives::{AgentId, CallId, SessionId, limit};
+use spinney_kernel::primitives::{AgentId, CallId, ModelName, SessionId, limit};
 use spinney_kernel::record::{Alarm, Effect, ModelCall, Work};
 use spinney_kernel::world::World;
 
@@ -48,6 +48,8 @@ pub(super) struct ProgramToRun {
 pub(super) struct ToolStart {
     pub(super) ticket: Ticket,
     pub(super) attempt: tool::ToolAttempt,
+    /// The agent's model, which the tool may ask.
+    pub(super) model: ModelName,
     pub(super) timeout_ms: u64,
     /// How many bytes of the output are shown whole, if the tool sets that.
     pub(super) shown_bytes: Option<u32>,
@@ -92,12 +94,18 @@ impl Preparing<'_> {
                 let Work::Model(work) = &self.world.call(call)?.work else { return None };
                 let ModelCall { input_tokens, summary, wrap_up, continues, .. } = work;
                 let contexts = self.contexts;
-                let (purpose, packet) = match (summary, wrap_up) {
-                    (Some(_), _) => {
+                let of_tool = work.outside.as_deref().filter(|outside| outside.of_tool.is_some());
+                let (purpose, packet) = match (of_tool, summary, wrap_up) {
+                    (Some(asked), ..) => {
+                        (model::Purpose::OfTool, Packet::of_message(&asked.request.text, *input_tokens))
+                    }
+                    (None, Some(_), _) => {
                         (model::Purpose::Summary, contexts.summary_packet(&agent, *input_tokens)?)
                     }
-                    (None, Some(_)) => (model::Purpose::WrapUp, contexts.last_packet(&agent, *input_tokens)?),
-                    (None, None) => {
+                    (None, None, Some(_)) => {
+                        (model::Purpose::WrapUp, contexts.last_packet(&agent, *input_tokens)?)
+                    }
+                    (None, None, None) => {
                         let purpose =
                             if *continues { model::Purpose::Continue } else { model::Purpose::Turn };
                         (purpose, contexts.packet(&agent, *input_tokens)?)
@@ -166,7 +174,8 @@ impl Preparing<'_> {
                 attempt.workspace = self.workspace(&attempt.origin);
                 let (origin, target) = (&attempt.origin, Target::Tool(attempt.tool.clone()));
                 let hooked = Hooked::around(self.hooks, self.world, ticket, origin, target, &attempt.key);
-                let start = ToolStart { ticket, attempt, timeout_ms, shown_bytes, program, hooked };
+                let model = self.world.agents().living(running.agent)?.terms.model.clone();
+                let start = ToolStart { ticket, attempt, model, timeout_ms, shown_bytes, program, hooked };
                 Some(Prepared::CallTool(Box::new(start)))
             }
         }

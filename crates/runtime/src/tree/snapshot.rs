@@ -53,6 +53,9 @@ pub struct OpenQuestion {
     /// The widest pattern that the approval can be remembered with ([`Answer::always`](crate::request::Answer::always)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offers: Option<SubjectPattern>,
+    /// Whether the agent has answered and waits for what comes next, because it is kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_after_answer: bool,
 }
 
 impl TreeSnapshot {
@@ -69,6 +72,7 @@ impl TreeSnapshot {
                 form: question.form.clone(),
                 network: question.network.clone(),
                 offers: question.offered(world.definition()),
+                is_after_answer: question.is_after_answer,
             }),
             Work::Model(_) | Work::Tool(_) | Work::Child(_) | Work::Wait(_) => None,
         };

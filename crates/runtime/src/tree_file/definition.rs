@@ -142,6 +142,7 @@ impl Reader<'_> {
         let inputs = self.inputs(&keys.inputs);
         let graph = self.graph();
         let definition = Definition {
+            is_kept: false,
             name: keys.name.clone(),
             goal: keys.goal.clone().unwrap_or_default(),
             entry: if keys.pipeline.is_some() { RoleName::of_graphs() } else { self.entry()? },

@@ -65,6 +65,8 @@ pub(super) struct ServerKeys {
     pub(super) timeout: Option<TimeSpan>,
     pub(super) per: Option<ServerScope>,
     #[serde(default)]
+    pub(super) sampling: bool,
+    #[serde(default)]
     pub(super) network: Vec<HostRule>,
     #[serde(default)]
     pub(super) read: Vec<String>,

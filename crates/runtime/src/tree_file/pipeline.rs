@@ -1,7 +1,7 @@
 //! The pipeline of a tree file. The kernel reads it; here its problems get their places in the file.
 
 use spinney_kernel::definition::{
-    Graph, GraphPlaces, GraphProblem, GraphSurroundings, NodeKind, OnLow, PathStep, ProblemCode,
+    AskTimeout, Graph, GraphPlaces, GraphProblem, GraphSurroundings, NodeKind, OnLow, PathStep, ProblemCode,
 };
 use spinney_kernel::primitives::{RoleName, limit};
 
@@ -95,6 +95,13 @@ impl Reader<'_> {
                 let path = places.path(ix, key);
                 let error = self.wrong(&in_pipeline(&path), message);
                 self.note(error.with_help(SCHEMA_HELP));
+            } else if let (NodeKind::Ask(ask), Some(schema)) = (&node.kind, schema)
+                && let AskTimeout::Default(answer) = &ask.on_timeout
+                && let Some(message) = output_schema::unfit_default(schema.text(), answer)
+            {
+                let path = places.path(ix, "default");
+                let error = self.wrong(&in_pipeline(&path), message);
+                self.note(error.with_help("write the JSON that counts if nobody answers, in quotes"));
             }
         }
     }

@@ -68,6 +68,7 @@ impl Reader<'_> {
             tools: keys.tools.as_ref().map(|tools| tools.iter().cloned().collect()),
             timeout_ms,
             per: keys.per.unwrap_or_default(),
+            sampling: keys.sampling,
         }
     }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod acting;
+mod asked_models;
 mod asking_tools;
 mod attempts;
 mod bad_input;
@@ -40,6 +41,7 @@ mod guarding;
 mod hash_chain;
 mod hooking;
 mod interfering_models;
+mod kept;
 mod key_files;
 mod leases;
 mod lending;

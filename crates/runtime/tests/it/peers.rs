@@ -1,4 +1,4 @@
-//! Waiting for messages: agents without a master wait for each other, and end together when nobody is left who could write.
+//! Waiting for messages: agents without a master wait for each other, and end together when no message can come.
 
 use spinney_kernel::context::Message;
 use spinney_kernel::record::{Event, ExitKind, Outcome};
@@ -24,7 +24,7 @@ async fn o23_a_wait_for_a_message_ends_when_nobody_is_left() {
     let attempts = stage.model().attempts();
     let last = attempts.last().unwrap().packet.messages.last().unwrap();
     let Message::Result { text, is_error, .. } = last.as_ref() else { panic!("{last:?}") };
-    assert!(*is_error && text.starts_with("no message will come"), "{text}");
+    assert!(*is_error && text.starts_with("no message can come"), "{text}");
 }
 
 /// While a person may still answer somebody, a wait goes on; a message from outside ends it.

@@ -227,6 +227,7 @@ fn every_key() -> Definition {
         counter: TokenCounter::Exact,
     };
     Definition {
+        is_kept: false,
         name: "research".to_owned(),
         goal: "Compare three frameworks.".to_owned(),
         entry: name("lead"),
@@ -556,6 +557,7 @@ fn what_is_left_out_has_its_default() {
     let text = "name: small\nmodels: {m: {provider: scripted, script: s.yaml}}\nagents: {solo: {model: m}}\n";
     let tree = read("tree.yaml", text);
     let definition = Definition {
+        is_kept: false,
         name: "small".to_owned(),
         goal: String::new(),
         entry: name("solo"),

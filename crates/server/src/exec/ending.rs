@@ -78,8 +78,11 @@ impl CeilingReached {
 
 /// Settles the tree after its program, and returns the outcome of the run.
 pub async fn settle(tree: &Tree, end: &RunEnd, ceiling: CeilingReached) -> RunExit {
+    let state = tree.status().state;
     match end {
         RunEnd::Interrupted => RunExit::Interrupted,
+        // Its program may be gone before anybody sees that the tree was cancelled.
+        RunEnd::Program(_) if let TreeState::Ended(kind) = state => RunExit::Tree(kind),
         RunEnd::Tree => match tree.status().state {
             TreeState::Ended(kind) => RunExit::Tree(kind),
             _ => RunExit::Failed,

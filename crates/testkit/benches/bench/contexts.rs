@@ -109,6 +109,7 @@ impl Talk {
             used,
             body,
             asks,
+            refused: Vec::new(),
             is_error: false,
             mismatch: None,
             stop: StopReason::End,

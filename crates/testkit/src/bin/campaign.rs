@@ -131,6 +131,7 @@ fn definition() -> Definition {
         turns: Some(Turns { prompt: Body::text("You work."), turns_max: 6, ..Turns::default() }),
     };
     Definition {
+        is_kept: false,
         name: "campaign".to_owned(),
         goal: "Be killed and come through.".to_owned(),
         entry: name("lead"),

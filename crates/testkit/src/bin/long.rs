@@ -51,6 +51,7 @@ fn build(home: &Path, events: u64) -> Result<u64, String> {
     let journal = SqliteJournal::open(home, Access::Write).map_err(|fault| fault.to_string())?;
     let mut builder = Builder { world: World::new(TreeId::new([9; 16])), journal, now: 0 };
     let definition = Arc::new(spinney_kernel::definition::Definition {
+        is_kept: false,
         durability: Durability::Off,
         ..definition("root")
     });

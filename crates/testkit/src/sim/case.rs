@@ -553,6 +553,8 @@ fn may_act(before: &World, what: &InputKind) -> Law {
         Request::Start(_)
         | Request::Refresh(_)
         | Request::Charge(_)
+        | Request::Conclude(_)
+        | Request::Connected(_)
         | Request::Answer(_)
         | Request::Redirect(_)
         | Request::Raise(_)

@@ -171,6 +171,8 @@ impl Witness {
             | Event::CallSwitched { .. }
             | Event::FirstToken { .. }
             | Event::ConnectionsOmitted { .. }
+            | Event::ProgramConnected { .. }
+            | Event::ProgramConnectionsOmitted { .. }
             | Event::WaitStarted { .. }
             | Event::QuestionAsked { .. }
             | Event::ToolAnswered { .. }

@@ -17,12 +17,13 @@ use spinney_kernel::record::{
 };
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::{
-    Breaker, Connections, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, RateKind, Report,
-    Session, Suspended, Timer,
+    Breaker, Connections, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, RateKind, RefusedAsk,
+    Report, Session, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{
-    AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Fail, Finish, Followup, Hold, HoldFor,
-    Pause, Raise, Redirect, Refresh, Request, Seal, Send, Spawn, Unpause, Unseal, Wait, Withdraw,
+    AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Conclude, Connected, Fail, Finish,
+    Followup, Hold, HoldFor, Pause, Raise, Redirect, Refresh, Request, Seal, Send, Spawn, Unpause, Unseal,
+    Wait, Withdraw,
 };
 use spinney_kernel::world::World;
 
@@ -81,10 +82,21 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         0..17 => Request::Spawn(spawn(dice, agent)),
         17 => Request::Followup(followup(dice, world, agent)),
         18..38 if dice.once_in(12) => Request::Withdraw(Withdraw { agent, call: a_call(dice, world) }),
-        18..38 => Request::Hold(Hold { agent, effect: hold_for(dice) }),
+        18..38 => {
+            let tool = a_running_tool(world, &agent).filter(|_| dice.once_in(3));
+            let effect = match tool {
+                Some(call) => hold_of(dice, call),
+                None => hold_for(dice),
+            };
+            Request::Hold(Hold { agent, effect })
+        }
         38..39 if dice.once_in(4) => {
             let model = parse(&format!("added-{}", dice.below(5)));
             Request::AddModel(AddModel { model, spec: Box::default() })
+        }
+        38..39 if dice.once_in(4) => {
+            let (ended, omitted) = some_connections(dice, Time::default());
+            Request::Connected(Connected { agent, ended, omitted })
         }
         38..39 => Request::Charge(Charge { agent, amounts: some_amounts(dice), note: "bill".to_owned() }),
         39..40 if dice.once_in(4) => adjust(dice, world),
@@ -104,6 +116,7 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
             let error = Failure { code: FailureCode::from_text("oops"), message: "it broke".to_owned() };
             Request::Fail(Fail { agent, error, partial: None })
         }
+        53..54 if dice.once_in(4) => Request::Conclude(Conclude { agent }),
         53..54 => Request::Pause(Pause { agent }),
         54..56 => Request::Unpause(Unpause::now(agent)),
         56..57 => Request::Cancel(Cancel { agent, reason: "enough".to_owned() }),
@@ -205,6 +218,11 @@ fn followup(dice: &mut Dice, world: &World, parent: AgentId) -> Followup {
     }
 }
 
+/// A model call that a running tool asks for.
+fn hold_of(dice: &mut Dice, call: CallId) -> HoldFor {
+    HoldFor::OfTool { call, request: Body::text("What is it?"), output_cap: dice.below(120) }
+}
+
 fn hold_for(dice: &mut Dice) -> HoldFor {
     if dice.once_in(4) {
         return HoldFor::Tool {
@@ -234,6 +252,11 @@ fn hold_for(dice: &mut Dice) -> HoldFor {
 
 /// Sometimes more than a call may have.
 fn connections(dice: &mut Dice, call: CallId, attempt: u32, now: Time) -> Connections {
+    let (ended, omitted) = some_connections(dice, now);
+    Connections { call, attempt, ended, omitted }
+}
+
+fn some_connections(dice: &mut Dice, now: Time) -> (Vec<Connection>, ConnectionTotals) {
     let ends = [
         ConnectionEnd::Closed,
         ConnectionEnd::Unresolved,
@@ -251,8 +274,7 @@ fn connections(dice: &mut Dice, call: CallId, attempt: u32, now: Time) -> Connec
         end: dice.pick(&ends).unwrap_or(ConnectionEnd::Broken),
     });
     let ended = ended.collect();
-    let omitted = ConnectionTotals { count: dice.below(2), ..ConnectionTotals::default() };
-    Connections { call, attempt, ended, omitted }
+    (ended, ConnectionTotals { count: dice.below(2), ..ConnectionTotals::default() })
 }
 
 fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
@@ -292,6 +314,7 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
             used: used(dice, &call.work),
             body: random_parts::body(dice, &text).with_thought(thought(dice)),
             asks: asks(dice, world, call),
+            refused: if dice.once_in(20) { vec![refused_ask(dice)] } else { Vec::new() },
             is_error: false,
             mismatch: dice.once_in(6).then(|| Box::new(mismatch(dice))),
             stop: dice.pick(&STOPS).filter(|_| dice.once_in(4)).unwrap_or_default(),
@@ -304,6 +327,11 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
         }
         _ => Report::Lost(Lost { call: id, attempt }),
     })
+}
+
+/// Sometimes one that is not there.
+fn refused_ask(dice: &mut Dice) -> RefusedAsk {
+    RefusedAsk { place: dice.below(3) as u32, reason: "its schema is none".to_owned() }
 }
 
 fn answer(dice: &mut Dice, world: &World) -> Request {

@@ -31,6 +31,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
     let roles: Vec<(RoleName, Role)> = ROLES.iter().map(|name| (parse(name), role(dice))).collect();
     let mut definition = Definition {
         name: "simulated".to_owned(),
+        is_kept: dice.once_in(6),
         goal: "Survive.".to_owned(),
         entry: parse("lead"),
         thread: None,

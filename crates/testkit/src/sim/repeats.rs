@@ -98,7 +98,7 @@ impl Loops {
                 tool.ask.into_iter().for_each(|ask| drop(self.calls.insert(call, (agent.clone(), ask))));
                 Ok(())
             }
-            Work::Model(model) if model.summary.is_none() => {
+            Work::Model(model) if model.summary.is_none() && model.outside.is_none() => {
                 self.turns.insert(call, (agent.clone(), model.wrap_up.is_some()));
                 let Repeats { notice, end } = repeats(before, agent);
                 let has_news = before
@@ -141,6 +141,7 @@ impl Loops {
             (Outcome::Done { body, .. }, _) => Some(whole(body)),
             (Outcome::Failed { fault }, _) => Some(format!("{} {}", fault.kind.as_str(), fault.message)),
             (Outcome::Refused { refusal }, _) => Some(refusal.to_string()),
+            (Outcome::NobodyLeft, _) => Some("nobody left".to_owned()),
             (Outcome::Children { ended }, Some(child)) => {
                 let is_completed = ended.iter().all(|end| end.state == ExitKind::Completed);
                 is_completed.then(|| self.life(&child).answers.clone())

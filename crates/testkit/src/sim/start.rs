@@ -153,7 +153,9 @@ impl Before<'_> {
         })?;
         hold(self.in_time(call.agent), || format!("{id} started when its agent's time was up"))?;
         // A program takes none.
-        let has_slot = call.work.is_program() || world.calls().running() < limits.parallel_max;
+        let has_slot = call.work.is_program()
+            || call.work.of_tool().is_some()
+            || world.calls().running() < limits.parallel_max;
         hold(has_slot, || format!("{id} started without a slot"))?;
         let Work::Model(work) = &call.work else { return Ok(()) };
         hold(!world.is_broken(&work.model, self.now), || format!("{id} started on a broken model"))?;

@@ -112,7 +112,7 @@ impl LastCalls {
 
     fn asked(&mut self, call: CallId, agent: &AgentId, work: &Work) -> Law {
         match work {
-            Work::Model(model) if model.summary.is_none() => {
+            Work::Model(model) if model.summary.is_none() && model.outside.is_none() => {
                 let is_last = model.wrap_up.is_some();
                 self.turns.insert(call, (agent.clone(), model.model.clone(), is_last));
                 self.models.insert(agent.clone(), model.model.clone());

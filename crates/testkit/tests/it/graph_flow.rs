@@ -105,6 +105,7 @@ fn run(graph: Graph, mut order: u64) -> Scenario {
             used,
             body,
             asks: Vec::new(),
+            refused: Vec::new(),
             is_error: false,
             mismatch: None,
             stop,

@@ -1,15 +1,25 @@
 //! Connections of tools as text.
 
-use spinney_kernel::primitives::{CallId, Connection, ConnectionTotals, Millis};
+use spinney_kernel::primitives::{AgentId, CallId, Connection, ConnectionTotals, Millis};
 
 use super::names::EventNames;
 use super::text::{EventText, detail, main_line, name, short};
 use crate::wording::counted;
 
+/// What connected: a call of a tool, or the program that an agent stands for.
+pub(super) enum Connecting<'e> {
+    Call(CallId),
+    Program(&'e AgentId),
+}
+
 /// Only a refused one is a main line.
-pub(super) fn connection_ended(names: &EventNames, call: CallId, connection: &Connection) -> EventText {
+pub(super) fn connection_ended(
+    names: &EventNames,
+    by: &Connecting<'_>,
+    connection: &Connection,
+) -> EventText {
     let Connection { host, port, .. } = connection;
-    let (host, name) = (short(host), name(names, call));
+    let (host, name) = (short(host), by.name(names));
     match connection.refusal() {
         Some(why) => main_line(format!("{name} may not connect to {host}:{port}: {}", why.as_str())),
         None => {
@@ -24,15 +34,28 @@ pub(super) fn connection_ended(names: &EventNames, call: CallId, connection: &Co
     }
 }
 
-pub(super) fn connections_omitted(names: &EventNames, call: CallId, totals: &ConnectionTotals) -> EventText {
+pub(super) fn connections_omitted(
+    names: &EventNames,
+    by: &Connecting<'_>,
+    totals: &ConnectionTotals,
+) -> EventText {
     let ConnectionTotals { count, refused, sent_bytes, received_bytes } = *totals;
     detail(format!(
         "{} made {}, {refused} of them refused: {} sent, {} received",
-        name(names, call),
+        by.name(names),
         counted(count, "more connection"),
         counted(sent_bytes, "byte"),
         counted(received_bytes, "byte")
     ))
+}
+
+impl Connecting<'_> {
+    fn name(&self, names: &EventNames) -> String {
+        match self {
+            Self::Call(call) => name(names, *call),
+            Self::Program(agent) => format!("the program of {agent}"),
+        }
+    }
 }
 
 #[cfg(test)]

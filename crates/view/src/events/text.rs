@@ -13,7 +13,7 @@ use spinney_kernel::record::{
     Summary, ToolCall, WaitFor, WaitNeed, WaitReason, Work,
 };
 
-use super::connections::{connection_ended, connections_omitted};
+use super::connections::{Connecting, connection_ended, connections_omitted};
 use super::names::EventNames;
 use crate::approval::ShownApproval;
 use crate::spent::{Spent, output_tokens};
@@ -79,6 +79,9 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
             main_line(format!("{}; spent {spent}", one_line(&exit.to_string(), 2 * LINE_CHARS_MAX)))
         }
         Event::WaitStarted { wait, .. } => main_line(waits(wait)),
+        Event::QuestionAsked { call, question, .. } if question.is_after_answer => {
+            main_line(format!("waits for what a person says next (question {})", call.0))
+        }
         Event::QuestionAsked { call, question, .. } => asks_a_person(*call, question),
         Event::ToolAnswered { agent, ask, body, is_error, .. } => {
             let verb = if *is_error { "is refused" } else { "gets from" };
@@ -123,8 +126,18 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
             detail(format!("starts {}, attempt {attempt}: {held:#} held", name(names, *call)))
         }
         Event::FirstToken { call } => detail(format!("{} begins to answer", name(names, *call))),
-        Event::ConnectionEnded { call, connection } => connection_ended(names, *call, connection),
-        Event::ConnectionsOmitted { call, totals } => connections_omitted(names, *call, totals),
+        Event::ConnectionEnded { call, connection } => {
+            connection_ended(names, &Connecting::Call(*call), connection)
+        }
+        Event::ConnectionsOmitted { call, totals } => {
+            connections_omitted(names, &Connecting::Call(*call), totals)
+        }
+        Event::ProgramConnected { agent, connection } => {
+            connection_ended(names, &Connecting::Program(agent), connection)
+        }
+        Event::ProgramConnectionsOmitted { agent, totals } => {
+            connections_omitted(names, &Connecting::Program(agent), totals)
+        }
         Event::SessionNamed { session, .. } => detail(format!("it is continued by its session {session}")),
         Event::CallResumed { call } => {
             main_line(format!("starts {} again after a restart", name(names, *call)))
@@ -386,6 +399,7 @@ fn asked(names: &EventNames, call: CallId, agent: &AgentId, work: &Work) -> Even
             "asks model {}{} (call {}): {} in, at most {} out",
             model.model,
             match (&model.summary, &model.wrap_up) {
+                _ if work.of_tool().is_some() => " for a tool",
                 (Some(_), _) => " for a summary",
                 (None, Some(_)) => " for the last time",
                 (None, None) => "",

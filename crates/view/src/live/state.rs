@@ -392,7 +392,9 @@ fn urgency(event: &Event) -> Option<NoticeUrgency> {
         | Event::TreeUnhalted
         | Event::TreeSuspended
         | Event::TreeBranched(_) => Some(NoticeUrgency::Information),
-        Event::ConnectionEnded { connection, .. } if connection.refusal().is_some() => {
+        Event::ConnectionEnded { connection, .. } | Event::ProgramConnected { connection, .. }
+            if connection.refusal().is_some() =>
+        {
             Some(NoticeUrgency::Warning)
         }
         _ => None,

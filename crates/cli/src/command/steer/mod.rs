@@ -13,7 +13,9 @@ use spinney_host::home::ids::{LAST, TreeInHome};
 use spinney_kernel::budget::{Amounts, Resource};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{AgentId, ValueName};
-use spinney_kernel::rules::request::{Broadcast, Cancel, Pause, Raise, Refresh, Unpause, Verb, WriteValue};
+use spinney_kernel::rules::request::{
+    Broadcast, Cancel, Conclude, Pause, Raise, Refresh, Unpause, Verb, WriteValue,
+};
 use spinney_kernel::world::TreeState;
 use spinney_terminal::out;
 use spinney_view::agents::AgentPath;
@@ -106,6 +108,14 @@ pub(super) async fn pause(home: &Path, args: args::Whom) -> Result<Exit> {
     let named = [agent.clone()];
     let done = ask(place, &named, Pause { agent }).await?;
     finish(done, place, &said, Next::ResumeUnpaused).await
+}
+
+pub(super) async fn conclude(home: &Path, args: args::Whom) -> Result<Exit> {
+    let (place, agent) = whom_of(home, &args.tree, args.agent).await?;
+    let said = format!("`{agent}` has ended with its last answer");
+    let named = [agent.clone()];
+    let done = ask(place, &named, Conclude { agent }).await?;
+    finish(done, place, &said, Next::Nothing).await
 }
 
 pub(super) async fn unpause(home: &Path, args: args::Whom) -> Result<Exit> {

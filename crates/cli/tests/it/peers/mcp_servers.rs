@@ -199,6 +199,23 @@ fn everything_asks_a_person() {
     assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
 }
 
+/// A server that may ask for model calls gets what the model of the calling agent says.
+#[test]
+fn everything_asks_the_model() {
+    let stage = TestFolder::new();
+    let server = Server::node("server-everything", &["stdio"], ", sampling: true");
+    let asked = json!({ "prompt": "Which colour?", "maxTokens": 50 });
+    let file = server.file(&stage, &[("peer__trigger-sampling-request", asked)]);
+    let script = stage.folder().join("script.yaml");
+    let rules = std::fs::read_to_string(&script).unwrap();
+    std::fs::write(&script, rules.replacen("rules:", "rules:\n  - { when: { of_tool: true }, say: red }", 1))
+        .unwrap();
+    let ended = stage.play(&server.args(&["run", &file, "--json"])).end();
+    assert_eq!(ended.code, Some(0), "{}", said(&ended));
+    assert!(ended.result()["output"].to_string().contains("red"), "{}", said(&ended));
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
 /// The server over HTTP, outside of any box, until this is dropped.
 struct OverHttp {
     child: Child,

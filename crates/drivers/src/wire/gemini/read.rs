@@ -12,8 +12,14 @@ use crate::wire::json::{count, read};
 use crate::wire::reading::Reading;
 use crate::wire::usage_report::{UsageReport, is_dearer_tier, says_other_than};
 
-#[derive(Debug)]
-pub(in crate::wire) struct GeminiReader;
+#[derive(Debug, Default)]
+pub(in crate::wire) struct GeminiReader {
+    /// The most that any chunk counted: a count of 0 is left out, and so may one be that was there before.
+    said: Option<u64>,
+    thought: Option<u64>,
+    /// Whether a chunk counted cached input.
+    has_cached: bool,
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -32,6 +38,8 @@ struct Candidate {
     index: Option<u64>,
     content: Option<Content>,
     finish_reason: Option<String>,
+    grounding_metadata: Option<Value>,
+    url_context_metadata: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -47,6 +55,8 @@ struct Part {
     #[serde(alias = "thought_signature")]
     thought_signature: Option<String>,
     function_call: Option<FunctionCall>,
+    executable_code: Option<Value>,
+    code_execution_result: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -79,6 +89,8 @@ struct Usage {
     #[serde(default, deserialize_with = "count")]
     total_token_count: Option<u64>,
     prompt_tokens_details: Option<Value>,
+    cache_tokens_details: Option<Value>,
+    tool_use_prompt_tokens_details: Option<Value>,
     candidates_tokens_details: Option<Value>,
     traffic_type: Option<Value>,
     service_tier: Option<Value>,
@@ -98,13 +110,13 @@ const INPUT_KINDS: [&str; 5] = ["DOCUMENT", "IMAGE", "MODALITY_UNSPECIFIED", "TE
 const OUTPUT_KINDS: [&str; 2] = ["MODALITY_UNSPECIFIED", "TEXT"];
 
 impl GeminiReader {
-    pub(in crate::wire) fn event(&self, data: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
+    pub(in crate::wire) fn event(&mut self, data: &str, mut reading: Reading<'_>) -> Result<(), WireFault> {
         let chunk: Chunk = read("a chunk", data)?;
         reading.draft.named(chunk.response_id, chunk.model_version);
         if chunk.usage_metadata.as_ref().is_some_and(Usage::has_unknown_price) {
             reading.draft.unknown_price();
         }
-        let report = chunk.usage_metadata.map(Usage::report).unwrap_or_default();
+        let report = chunk.usage_metadata.map(|usage| self.report(usage)).unwrap_or_default();
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             reading.draft.usage(report);
             return Err(reading.faults.event(&error));
@@ -116,6 +128,9 @@ impl GeminiReader {
         for candidate in chunk.candidates.into_iter().flatten() {
             // Whatever it is and whichever answer it belongs to, only usage that comes with it or later counts it.
             reading.draft.more_output();
+            if candidate.used_tools() {
+                reading.draft.unknown_price();
+            }
             if !matches!(candidate.index, None | Some(0)) {
                 continue;
             }
@@ -131,8 +146,33 @@ impl GeminiReader {
         Ok(())
     }
 
+    /// Input counts include what was cached; thoughts are counted beside the output and billed like it. A count of 0 is
+    /// left out, so the total says whether there was any output.
+    fn report(&mut self, usage: Usage) -> UsageReport {
+        let tools = usage.tool_use_prompt_token_count.unwrap_or_default();
+        let input = usage.prompt_token_count.map(|input| input.saturating_add(tools));
+        let beyond_input = usage.total_token_count.zip(input).map(|(all, input)| all.saturating_sub(input));
+        self.said = self.said.max(usage.candidates_token_count);
+        self.thought = self.thought.max(usage.thoughts_token_count);
+        self.has_cached |= usage.cached_content_token_count.is_some();
+        let said = match (self.said, self.thought) {
+            (None, None) => None,
+            (said, thought) => Some(said.unwrap_or_default().saturating_add(thought.unwrap_or_default())),
+        };
+        UsageReport {
+            whole_input: input,
+            cache_read: usage.cached_content_token_count.or(input.filter(|_| self.has_cached).map(|_| 0)),
+            output: said.max(beyond_input),
+            reasoning: self.thought,
+            ..UsageReport::default()
+        }
+    }
+
     fn part(raw: Box<RawValue>, reading: &mut Reading<'_>) -> Result<(), WireFault> {
         let part: Part = read("a part", raw.get())?;
+        if part.executable_code.is_some() || part.code_execution_result.is_some() {
+            reading.draft.unknown_price();
+        }
         let text = part.text.unwrap_or_default();
         let mut piece = Piece::default();
         if part.thought == Some(true) {
@@ -156,24 +196,15 @@ impl GeminiReader {
     }
 }
 
-impl Usage {
-    /// Input counts include what was cached; thoughts are counted beside the output and billed like it. A count of 0 is
-    /// left out, so the total says whether there was any output.
-    fn report(self) -> UsageReport {
-        let tools = self.tool_use_prompt_token_count.unwrap_or_default();
-        let input = self.prompt_token_count.map(|input| input.saturating_add(tools));
-        let beyond_input = self.total_token_count.zip(input).map(|(all, input)| all.saturating_sub(input));
-        let said = match (self.candidates_token_count, self.thoughts_token_count) {
-            (None, None) => None,
-            (said, thought) => Some(said.unwrap_or_default().saturating_add(thought.unwrap_or_default())),
+impl Candidate {
+    /// Whether it names tools that the provider ran.
+    fn used_tools(&self) -> bool {
+        let is_any = |value: &Option<Value>| match value {
+            Some(Value::Object(fields)) => !fields.is_empty(),
+            Some(Value::Null) | None => false,
+            Some(_) => true,
         };
-        UsageReport {
-            whole_input: input,
-            cache_read: self.cached_content_token_count,
-            output: said.max(beyond_input),
-            reasoning: self.thoughts_token_count,
-            ..UsageReport::default()
-        }
+        is_any(&self.grounding_metadata) || is_any(&self.url_context_metadata)
     }
 }
 
@@ -186,15 +217,21 @@ impl Usage {
         });
         says_other_than(self.traffic_type.as_ref(), &TRAFFIC)
             || is_dearer_tier(tier.as_ref().filter(|tier| *tier != "unspecified"))
-            || counts_other_than(self.prompt_tokens_details.as_ref(), &INPUT_KINDS)
+            || [&self.prompt_tokens_details, &self.cache_tokens_details, &self.tool_use_prompt_tokens_details]
+                .into_iter()
+                .any(|details| counts_other_than(details.as_ref(), &INPUT_KINDS))
             || counts_other_than(self.candidates_tokens_details.as_ref(), &OUTPUT_KINDS)
     }
 }
 
 /// Whether a list of counts by kind has one of another kind.
 fn counts_other_than(details: Option<&Value>, kinds: &[&str]) -> bool {
-    let details = details.and_then(Value::as_array).into_iter().flatten();
-    let mut counted = details.filter(|detail| detail["tokenCount"].as_u64() != Some(0));
+    let details = match details {
+        Some(Value::Array(details)) => details.as_slice(),
+        Some(Value::Null) | None => &[],
+        Some(one) => std::slice::from_ref(one),
+    };
+    let mut counted = details.iter().filter(|detail| detail["tokenCount"].as_u64() != Some(0));
     counted.any(|detail| says_other_than(detail.get("modality"), kinds))
 }
 

@@ -7,6 +7,7 @@ mod counting;
 mod packets;
 mod settling;
 mod trial;
+mod unfinished;
 mod upstream;
 
 use std::time::Duration;

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use spinney_kernel::context::Origin;
 use spinney_kernel::definition::ServerScope;
-use spinney_kernel::port::{NoAnswer, Pending, PersonHandle, PersonPort};
+use spinney_kernel::port::{
+    ModelHandle, ModelPort, ModelReply, NoAnswer, NoReply, Pending, PersonHandle, PersonPort,
+};
 use spinney_testkit::http_tool_server::HttpToolServer;
 
 use super::{Running, Setting};
@@ -47,7 +49,26 @@ impl PersonPort for Silent {
     }
 }
 
+/// A model that says red, and remembers what it was asked, with its output cap.
+#[derive(Clone, Default)]
+struct Red(Arc<Mutex<Vec<(String, u64)>>>);
+
+impl ModelPort for Red {
+    fn ask(&self, message: String, output_cap: u64) -> Pending<Result<ModelReply, NoReply>> {
+        self.0.lock().unwrap().push((message, output_cap));
+        let model = "fast".parse().unwrap();
+        Box::pin(async move { Ok(ModelReply { text: "red".to_owned(), model, is_cut: false }) })
+    }
+}
+
 impl Running {
+    /// What a tool of the server says that asks this model.
+    async fn said_with(&self, model: ModelHandle) -> String {
+        let mut attempt = self.attempt("ask_model", &json!({}));
+        attempt.model = model;
+        self.tool("ask_model").call(attempt).await.unwrap().text
+    }
+
     async fn said_to(&self, agent: &str, person: PersonHandle, tool: &str) -> String {
         let mut attempt = self.attempt(tool, &json!({}));
         let path = vec!["lead".parse().unwrap(), agent.parse().unwrap()].into();
@@ -171,4 +192,29 @@ async fn a_question_of_a_server_elsewhere_is_asked_and_answered() {
         let said = running.said_to("a", PersonHandle::new(Person::new(&["green", "red"])), "ask").await;
         assert_eq!(said, expected, "{mood}");
     }
+}
+
+/// A server gets the answer of the model of the agent that called it, if its file lets it ask: as one message, with a cap.
+#[tokio::test]
+async fn a_model_call_of_a_server_is_made_if_it_may_ask() {
+    let mut setting = Setting::new("plain").with_tools(&["ask_model"]);
+    let red = Red::default();
+    let refused = setting.start().await.said_with(ModelHandle::new(red.clone())).await;
+    assert!(
+        refused.contains("server `test` may not ask for model calls: write `sampling: true` at it"),
+        "{refused}"
+    );
+    assert!(red.0.lock().unwrap().is_empty());
+
+    setting.server.sampling = true;
+    let running = setting.start().await;
+    let said = running.said_with(ModelHandle::new(red.clone())).await;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(
+        said,
+        json!({ "role": "assistant", "content": { "type": "text", "text": "red" }, "model": "fast", "stopReason": "endTurn" })
+    );
+    assert_eq!(*red.0.lock().unwrap(), [("Be brief.\n\nWhich colour?".to_owned(), 4_000)]);
+    let said = running.said_with(ModelHandle::default()).await;
+    assert!(said.contains("the model was not asked"), "{said}");
 }

@@ -60,6 +60,7 @@ impl Setting {
             tools: None,
             timeout_ms: 20_000,
             per: Default::default(),
+            sampling: false,
         };
         let (permissions, tools) = (ServerPermissions::default(), vec!["echo".to_owned()]);
         Self { home: folder(), server, tools, permissions, tier: BoxTierChoice::Best }

@@ -325,14 +325,16 @@ fn g22_what_follows_the_last_event_takes_no_usage_back() {
     }
 }
 
+/// A chunk of Gemini that may be the last one.
+fn part(text: &str, prompt: u64, cached: u64, said: u64) -> Value {
+    json!({
+        "candidates": [{ "content": { "parts": [{ "text": text }] }, "finishReason": "STOP" }],
+        "usageMetadata": { "promptTokenCount": prompt, "cachedContentTokenCount": cached, "candidatesTokenCount": said },
+    })
+}
+
 #[test]
 fn usage_of_gemini_never_shrinks() {
-    let part = |text: &str, prompt: u64, cached: u64, said: u64| {
-        json!({
-            "candidates": [{ "content": { "parts": [{ "text": text }] }, "finishReason": "STOP" }],
-            "usageMetadata": { "promptTokenCount": prompt, "cachedContentTokenCount": cached, "candidatesTokenCount": said },
-        })
-    };
     let read = |events: &[Value]| {
         let usage = read_events(read_as(WireFormat::Gemini, Keep::Facts), events);
         (usage.input, usage.cache_read, usage.output)
@@ -341,6 +343,45 @@ fn usage_of_gemini_never_shrinks() {
     assert_eq!(read(&[part("a", 9, 4, 7), part("b", 3, 3, 2)]), (Some(6), Some(3), Some(7)));
     let uncounted = json!({ "candidates": [{ "content": { "parts": [{ "text": "more" }] } }] });
     assert_eq!(read(&[part("a", 9, 4, 1), uncounted]), (Some(5), Some(4), None));
+    // A count of 0 is left out.
+    let counted = |counts: Value| json!({ "usageMetadata": counts });
+    let uncached = counted(json!({ "promptTokenCount": 9, "candidatesTokenCount": 1 }));
+    assert_eq!(read(&[part("a", 9, 9, 1), uncached]), (Some(9), Some(0), Some(1)));
+    let thought = counted(json!({ "promptTokenCount": 9, "thoughtsTokenCount": 500 }));
+    assert_eq!(read(&[thought, part("a", 9, 0, 20)]).2, Some(520));
+}
+
+#[test]
+fn what_gemini_ran_or_counted_otherwise_has_no_known_price() {
+    let is_unknown =
+        |events: &[Value]| read_events(read_as(WireFormat::Gemini, Keep::Facts), events).has_unknown_price;
+    let counts = |key: &str, details: Value| {
+        let mut end = part("a", 9, 0, 1);
+        end["usageMetadata"][key] = details;
+        end
+    };
+    let answer = |more: Value| {
+        let mut end = part("a", 9, 0, 1);
+        end["candidates"][0].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        end
+    };
+    let audio = json!({ "modality": "AUDIO", "tokenCount": 5 });
+    for key in
+        ["promptTokensDetails", "cacheTokensDetails", "toolUsePromptTokensDetails", "candidatesTokensDetails"]
+    {
+        assert!(is_unknown(&[counts(key, json!([audio]))]), "{key}");
+        assert!(is_unknown(&[counts(key, audio.clone())]), "{key}");
+        assert!(!is_unknown(&[counts(key, json!([{ "modality": "TEXT", "tokenCount": 5 }]))]), "{key}");
+    }
+    for more in [
+        json!({ "groundingMetadata": { "webSearchQueries": ["x"] } }),
+        json!({ "urlContextMetadata": { "urlMetadata": [] } }),
+        json!({ "content": { "parts": [{ "executableCode": { "code": "1" } }] } }),
+        json!({ "content": { "parts": [{ "codeExecutionResult": { "output": "1" } }] } }),
+    ] {
+        assert!(is_unknown(&[answer(more.clone())]), "{more}");
+    }
+    assert!(!is_unknown(&[answer(json!({ "groundingMetadata": {} }))]));
 }
 
 #[test]

@@ -17,6 +17,7 @@ use spinney_drivers::sandbox::{
     LocalhostMeaning,
 };
 use spinney_kernel::definition::Network;
+use spinney_kernel::port::ConnectionLog;
 use spinney_kernel::primitives::HostRule;
 
 use super::configuration::ProgramConfigurationError;
@@ -109,6 +110,8 @@ pub struct BoxStart {
     pub gateway: SocketAddr,
     /// A file of the run that it reads.
     pub settings: Option<PathBuf>,
+    /// What it connects to, for the journal.
+    pub connections: ConnectionLog,
 }
 
 impl ProgramBox {
@@ -170,7 +173,16 @@ impl ProgramBox {
         let program_folder = self.look()?;
         let Self { launcher, mut confinement, options, file, folder, user, .. } = self;
         let changes = program_folder.add_to(&mut confinement);
-        let BoxStart { arguments, environment, streams, terminal, open_files, gateway, settings } = start;
+        let BoxStart {
+            arguments,
+            environment,
+            streams,
+            terminal,
+            open_files,
+            gateway,
+            settings,
+            connections,
+        } = start;
         confinement.served_port = Some(gateway.port());
         confinement.read.extend(settings);
         confinement.environment = environment_inside(environment, &user);
@@ -183,7 +195,7 @@ impl ProgramBox {
         }
         let mut run = launcher.start_program(&confinement, program).map_err(machine)?;
         let rules = rules(options.hosts, confinement.network, gateway);
-        let log = ProxyLog::default();
+        let log = ProxyLog::new(connections);
         let proxy = Proxy::new(Connector::new(rules, Arc::new(SystemOutbound::default())), log.clone());
         let connections = Connections::serve(run.take_network(), proxy, gateway);
         Ok(BoxedProgramRun::new(launcher, run, connections, log, changes))

@@ -9,6 +9,7 @@ use std::time::Duration;
 use spinney_drivers::commands::ProgramChanges;
 use spinney_drivers::network::{ProxiedEnd, Proxy, ProxyLog, forward_all};
 use spinney_drivers::sandbox::{BoxLauncher, BoxListener, BoxStep, BoxTerminal, BoxedExit, BoxedRun};
+use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 
@@ -25,7 +26,7 @@ pub struct BoxedProgramRun {
     run: BoxedRun,
     /// It starts guards, of which there is one.
     _launcher: BoxLauncher,
-    _connections: Connections,
+    connections: Option<Connections>,
     log: ProxyLog,
     changes: ProgramChanges,
     end: Option<BoxedProgramEnd>,
@@ -60,7 +61,7 @@ impl BoxedProgramRun {
         log: ProxyLog,
         changes: ProgramChanges,
     ) -> Self {
-        Self { run, _launcher: launcher, _connections: connections, log, changes, end: None }
+        Self { run, _launcher: launcher, connections: Some(connections), log, changes, end: None }
     }
 
     /// Its terminal, if it has one; once.
@@ -89,12 +90,15 @@ impl BoxedProgramRun {
 
     /// Waits for the end of the program and of everything in its box. May be dropped and called again.
     pub(in crate::exec) async fn wait(&mut self) -> io::Result<BoxedProgramEnd> {
-        if let Some(end) = self.end {
-            return Ok(end);
-        }
-        let exit = self.run.finish(&mut |_, _| ()).await?.exit;
-        let end = end(exit)?;
+        let end = match self.end {
+            Some(end) => end,
+            None => end(self.run.finish(&mut |_, _| ()).await?.exit)?,
+        };
         self.end = Some(end);
+        if let Some(connections) = &mut self.connections {
+            connections.close().await;
+            self.connections = None;
+        }
         Ok(end)
     }
 
@@ -141,28 +145,45 @@ fn end(exit: BoxedExit) -> io::Result<BoxedProgramEnd> {
 
 /// Serves what a program connects to: granted hosts through the proxy, and the gateway. Ends all of it when it is dropped.
 #[derive(Debug)]
-pub(super) struct Connections(JoinHandle<()>);
+pub(super) struct Connections {
+    task: JoinHandle<()>,
+    /// Ends all of them when it is dropped.
+    open: Option<oneshot::Sender<()>>,
+}
 
 impl Connections {
     pub(super) fn serve(listener: Option<BoxListener>, proxy: Proxy, gateway: SocketAddr) -> Self {
-        Self(tokio::spawn(async move {
+        let (open, over) = oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
             let Some(listener) = listener else { return };
             // Without a box nothing connects.
             let Ok(Some(sockets)) = listener.listeners().await else { return };
-            let to_hosts = proxy.serve_during(async { Ok(Some(sockets.proxy)) }, pending::<()>());
+            let to_hosts = proxy.serve_during(async { Ok(Some(sockets.proxy)) }, over);
             let to_gateway = async {
                 match &sockets.served {
                     Some(served) => match forward_all(served, gateway).await {},
                     None => pending().await,
                 }
             };
-            tokio::join!(to_hosts, to_gateway);
-        }))
+            tokio::select! {
+                _ = to_hosts => {}
+                never = to_gateway => match never {},
+            }
+        });
+        Self { task, open: Some(open) }
+    }
+
+    /// Ends all of them: when it returns, each is recorded.
+    async fn close(&mut self) {
+        self.open = None;
+        if let Err(error) = (&mut self.task).await {
+            tracing::warn!("the connections of the program did not end: {error}");
+        }
     }
 }
 
 impl Drop for Connections {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }

@@ -18,7 +18,7 @@ impl Builtin {
                 "tell an agent something while it runs, without waiting; it reads it before its next turn; one that has completed takes a followup_task instead"
             }
             Self::WaitMessage => {
-                "wait until an agent writes to you, and read it; ends at once if every agent waits, because nobody is left who could write"
+                "wait until an agent writes to you, and read it; ends at once if every agent waits, because no message can come then"
             }
             Self::FollowupTask => {
                 "ask an agent of yours that has completed for one more thing, and get the answer back here; it still knows what it did; for anything that has nothing to do with that use spawn_agent"

@@ -3,6 +3,7 @@
 
 use super::cache::{self, CacheRole};
 use super::fitted_cap::FittedCap;
+use super::for_tool;
 use super::{choose, cost, end};
 use crate::record::{Outcome, WaitReason, Work};
 use crate::world::{Call, CallStage};
@@ -140,6 +141,10 @@ fn hold_back(draft: &mut Draft<'_>, ix: AgentIx, until: WaitReason) {
 fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     let Some(call) = draft.call(id) else { unreachable!("only open calls are admitted") };
     let ix = call.agent;
+    let is_for_tool = call.work.of_tool().is_some();
+    if is_for_tool && let Some(refusal) = for_tool::refused(draft, call) {
+        return Verdict::Refuse(refusal);
+    }
     if draft.is_paused(ix) {
         return Verdict::Wait(Pause::on(WaitReason::Paused));
     }
@@ -181,7 +186,7 @@ fn verdict(draft: &Draft<'_>, id: CallId, scan: Option<&Scan>) -> Verdict {
     }
     // Calls that wait for a slot get the next one in order; a scan has already visited the earlier ones.
     let taken = draft.calls().running() >= draft.limits().parallel_max;
-    if taken || (scan.is_none() && draft.calls().is_behind(id)) {
+    if !is_for_tool && (taken || (scan.is_none() && draft.calls().is_behind(id))) {
         return Verdict::Wait(Pause::on(WaitReason::Slot));
     }
     let fitted = FittedCap::new(draft, id);
@@ -260,7 +265,8 @@ fn wait(draft: &mut Draft<'_>, id: CallId, pause: Pause) {
 /// an agent continues.
 fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
     let Some(call) = draft.call(id) else { unreachable!("only open calls are refused") };
-    let (ix, is_turn) = (call.agent, call.work.is_turn());
+    let (ix, is_of_tool) = (call.agent, call.work.of_tool().is_some());
+    let is_turn = call.work.is_turn() && !is_of_tool;
     if call.work.is_program() {
         program::refused(draft, id, &refusal);
         return Admitted::Refused(refusal);
@@ -275,7 +281,7 @@ fn refuse(draft: &mut Draft<'_>, id: CallId, refusal: Refusal) -> Admitted {
         let ceiling = short.limit.saturating_sub(short.reserve);
         short.spent >= ceiling || short.spent + short.asked > ceiling
     };
-    let is_outside = call.work.outside().is_some();
+    let is_outside = call.work.outside().is_some() && !is_of_tool;
     // Only the root's ceiling halts a tree with agents that are programs: below it, the one that asks waits.
     if is_outside
         && program::of(draft, ix).is_some()

@@ -39,7 +39,7 @@ pub(super) fn role(draft: &Draft<'_>, id: CallId) -> CacheRole {
 /// How long a call may wait for a cached prefix, if that pays.
 fn wait_ms(draft: &Draft<'_>, call: &Call) -> Option<u64> {
     let Work::Model(work) = &call.work else { return None };
-    if work.summary.is_some() || work.wrap_up.is_some() {
+    if work.summary.is_some() || work.wrap_up.is_some() || work.outside.is_some() {
         return None; // Their prompts begin otherwise.
     }
     let model = draft.definition().models.get(&work.model)?;

@@ -108,7 +108,8 @@ pub(crate) fn on_low(draft: &Draft<'_>, id: CallId, short: &Shortfall) -> Option
             Some(_) => limit::WRAP_UP_OUTPUT_TOKENS_MIN,
             None => limit::OUTPUT_TOKENS_SHRUNK,
         };
-        let is_turn = draft.rules() >= 3 && call.work.is_turn() && turn::takes_turns(draft, call.agent);
+        let is_turn = draft.rules() >= 3 && call.work.is_turn() && work.outside.is_none();
+        let is_turn = is_turn && turn::takes_turns(draft, call.agent);
         is_turn.then(|| shrunk(draft, call.agent, work, least)).flatten()
     })
 }

@@ -4,6 +4,7 @@ use crate::budget::{Amounts, ResourceSet, Used};
 use crate::primitives::{CallId, Fault};
 use crate::record::{Event, Outcome, Work};
 use crate::rules::{Draft, program};
+use crate::world::Call;
 
 /// Ends a call that does not run. It used nothing since its last attempt was settled.
 pub(crate) fn end(draft: &mut Draft<'_>, id: CallId, outcome: Outcome) {
@@ -13,7 +14,7 @@ pub(crate) fn end(draft: &mut Draft<'_>, id: CallId, outcome: Outcome) {
 
 /// `used` is what its driver reported, and `spent` what that costs.
 pub(crate) fn end_running(draft: &mut Draft<'_>, id: CallId, outcome: Outcome, spent: Amounts, used: Used) {
-    end_questions(draft, id);
+    end_asked_by(draft, id);
     let (overrun, presumed) = (spent.minus(&held(draft, id)), presumed(draft, spent, used));
     let is_model = draft.call(id).is_some_and(|call| matches!(call.work, Work::Model(_)));
     let input_tokens = match used.checked() {
@@ -35,28 +36,41 @@ pub(crate) fn attempt_failed(
     spent: Amounts,
     used: Used,
 ) {
-    end_questions(draft, id);
+    end_asked_by(draft, id);
     let (overrun, presumed) = (spent.minus(&held(draft, id)), presumed(draft, spent, used));
     draft.record(Event::AttemptFailed { call: id, fault, spent, overrun, presumed });
 }
 
-/// Ends the questions of a tool call: nothing reads their answers any more.
+/// Ends the questions of a tool call, and its model calls that have not started: nothing reads their answers any more.
+pub(crate) fn end_asked_by(draft: &mut Draft<'_>, id: CallId) {
+    if draft.call(id).is_some_and(|call| matches!(call.work, Work::Tool(_))) {
+        end_all(draft, id, |call| {
+            is_question_of(call, id) || (call.work.of_tool() == Some(id) && !call.is_running())
+        });
+    }
+}
+
+/// Ends the questions of a tool call.
 pub(crate) fn end_questions(draft: &mut Draft<'_>, id: CallId) {
-    let Some(agent) = draft.call(id).filter(|call| matches!(call.work, Work::Tool(_))).map(|call| call.agent)
-    else {
-        return;
-    };
-    let is_its = |work: &Work| matches!(work, Work::Question(question) if question.call == Some(id));
+    end_all(draft, id, |call| is_question_of(call, id));
+}
+
+fn is_question_of(call: &Call, tool: CallId) -> bool {
+    matches!(&call.work, Work::Question(question) if question.call == Some(tool))
+}
+
+/// Ends these calls of the agent that has this one.
+fn end_all(draft: &mut Draft<'_>, of: CallId, which: impl Fn(&Call) -> bool) {
+    let Some(agent) = draft.call(of).map(|call| call.agent) else { return };
     let open = draft.agent(agent).open.iter().copied();
-    let questions: Vec<CallId> =
-        open.filter(|open| draft.call(*open).is_some_and(|call| is_its(&call.work))).collect();
-    for question in questions {
-        end(draft, question, Outcome::Cancelled);
+    let all: Vec<CallId> = open.filter(|open| draft.call(*open).is_some_and(&which)).collect();
+    for call in all {
+        end(draft, call, Outcome::Cancelled);
     }
 }
 
 fn held(draft: &Draft<'_>, id: CallId) -> Amounts {
-    draft.call(id).map_or(Amounts::ZERO, crate::world::Call::held)
+    draft.call(id).map_or(Amounts::ZERO, Call::held)
 }
 
 /// The part of `spent` that the provider did not report.

@@ -27,7 +27,7 @@ impl<'d> FittedCap<'d> {
     pub(super) fn new(draft: &'d Draft<'_>, id: CallId) -> Option<Self> {
         let call = draft.call(id)?;
         let Work::Model(work) = &call.work else { return None };
-        let outside = work.outside.as_deref().filter(|_| draft.rules() >= 6)?;
+        let outside = work.outside.as_deref().filter(|call| draft.rules() >= 6 && call.of_tool.is_none())?;
         if draft.agent(call.agent).terms.on_low != OnLow::Shrink {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Ends waits for a message when nobody is left who could send one, because every agent of the tree waits for another. So
+//! Ends waits for a message when none can come, because every agent of the tree waits for another. So
 //! agents without a master end together, and none waits until its time is up.
 
 use super::end;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Failed, running};
 use crate::budget::Used;
 use crate::definition::{Mismatch, Role};
-use crate::primitives::{Body, CallId, CommandExit, Fault, FaultKind, OutputPath, StoredFile, limit};
+use crate::primitives::{Body, CallId, CommandExit, Fault, FaultKind, OutputPath, StoredFile, cut, limit};
 use crate::record::{Outcome, StopReason, ToolAsk, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::Said;
@@ -24,6 +24,9 @@ pub struct Done {
     /// The tools that a model asks for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<ToolAsk>,
+    /// Those of them that cannot be made, and why: what only the reporter can check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedAsk>,
     /// Whether a tool reported an error.
     #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
     pub is_error: bool,
@@ -43,13 +46,36 @@ pub struct Done {
     pub exit: Option<CommandExit>,
 }
 
+/// A tool call of a model that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefusedAsk {
+    /// Its place among the calls of the answer, from 0.
+    pub place: u32,
+    pub reason: String,
+}
+
 impl Done {
     /// A result without tool calls, errors or a mismatch. Other results change single fields of it.
     #[must_use]
     pub fn new(call: CallId, attempt: u32, used: Used, body: Body) -> Self {
         let (asks, is_error, mismatch, stop) = (Vec::new(), false, None, StopReason::End);
         let (files, removed) = (Vec::new(), Vec::new());
-        Self { call, attempt, used, body, asks, is_error, mismatch, stop, files, removed, exit: None }
+        let refused = Vec::new();
+        Self {
+            call,
+            attempt,
+            used,
+            body,
+            asks,
+            refused,
+            is_error,
+            mismatch,
+            stop,
+            files,
+            removed,
+            exit: None,
+        }
     }
 
     pub(super) fn decide(&self, draft: &mut Draft<'_>) -> Receipt {
@@ -66,16 +92,19 @@ impl Done {
         }
         let spent = call::used(draft.definition(), call, self.used);
         let (is_model, is_void) = (matches!(call.work, Work::Model(_)), call.is_void);
-        let is_turn = call.work.is_turn() && !is_void;
+        let is_of_tool = call.work.of_tool().is_some();
+        let is_turn = call.work.is_turn() && !is_void && !is_of_tool;
         let stop = if is_model { self.stop } else { StopReason::End };
         let cut_at = call.work.output_cap().filter(|_| stop == StopReason::OutputCap && draft.rules() >= 3);
         let continued = matches!(&call.work, Work::Model(model) if model.continues);
         let wrap_up = call.work.wrap_up().cloned();
         // The last tool call of a cut answer may be incomplete.
-        let is_whole = |ask: &&ToolAsk| cut_at.is_none() || draft.rules() < 4 || ask.is_whole();
-        let asked: Vec<ToolAsk> = self.asks.iter().filter(is_whole).cloned().collect();
-        // An agent's last call cannot use tools.
-        let asks = if is_model && wrap_up.is_none() { turn::bounded(&asked) } else { Vec::new() };
+        let is_whole = |ask: &ToolAsk| cut_at.is_none() || draft.rules() < 4 || ask.is_whole();
+        let whole = self.asks.iter().enumerate().filter(|(_, ask)| is_whole(ask));
+        let (places, asked): (Vec<usize>, Vec<ToolAsk>) = whole.map(|(at, ask)| (at, ask.clone())).unzip();
+        // An agent's last call cannot use tools, and a tool's call has none.
+        let asks =
+            if is_model && wrap_up.is_none() && !is_of_tool { turn::bounded(&asked) } else { Vec::new() };
         let body = self.body.bounded();
         // A model returns only text; a tool has no reasoning.
         let body = match &call.work {
@@ -98,10 +127,23 @@ impl Done {
         call::end_running(draft, self.call, outcome, spent, self.used);
         if is_turn {
             let mismatch = mismatch.as_deref();
-            turn::said(draft, ix, &Said { asks: &asked, mismatch, cut_at, is_silent, continued, wrap_up });
+            let refused = self.refused_of(&places);
+            let refused = refused.as_slice();
+            let said = Said { asks: &asked, refused, mismatch, cut_at, is_silent, continued, wrap_up };
+            turn::said(draft, ix, &said);
         }
         end_if_drained(draft, ix);
         Receipt::Applied
+    }
+
+    /// The refused calls, by their places among those that are made.
+    fn refused_of(&self, places: &[usize]) -> Vec<RefusedAsk> {
+        let refused = self.refused.iter().filter_map(|refused| {
+            let place = places.iter().position(|place| *place == refused.place as usize)?;
+            let reason = cut(&refused.reason, limit::NOTICE_BYTES_MAX);
+            Some(RefusedAsk { place: u32::try_from(place).ok()?, reason })
+        });
+        refused.take(limit::ASKS_MAX).collect()
     }
 
     /// The limit of its agent's files that these would pass, if any. A tool keeps to it itself, so this is its bug.

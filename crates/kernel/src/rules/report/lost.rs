@@ -56,7 +56,7 @@ impl Lost {
         let is_last_due =
             is_model && in_time && draft.rules() >= 6 && turn::is_last_call_due(draft, self.call);
         if live && repeatable && !is_last_due {
-            call::end_questions(draft, self.call);
+            call::end_asked_by(draft, self.call);
             draft.record(Event::CallResumed { call: self.call });
         } else if is_model && !is_last_due && (live || is_late) {
             call::attempt_failed(draft, self.call, None, in_vain, Used::Unknown);

@@ -40,7 +40,7 @@ fn call_due(draft: &mut Draft<'_>, id: CallId) {
             let ended = call::ended_of(draft, &agents);
             call::end(draft, id, Outcome::Expired { ended });
         }
-        Work::Question(_) if turn::answered(draft, id, None) => {}
+        Work::Question(_) if turn::expire(draft, id) || turn::answered(draft, id, None) => {}
         Work::Question(question) => match question.on_timeout {
             OnTimeout::Fail => call::end(draft, id, Outcome::Expired { ended: Vec::new() }),
             OnTimeout::Default(answer) => {

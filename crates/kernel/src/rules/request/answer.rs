@@ -61,6 +61,9 @@ impl Answer {
             turn::remember(draft, self.question, remember)?;
             return Ok(Accepted {});
         }
+        if turn::continue_with(draft, self.question, by, &self.answer) {
+            return Ok(Accepted {});
+        }
         if let Some(Work::Question(question)) = draft.call(self.question).map(|call| &call.work) {
             question.form.check_answer(self.question, &self.answer.text)?;
         }

@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{Verb, acting, room_for_call, timeout};
 use crate::definition::{Refusal, check_said};
 use crate::primitives::{Actor, AgentId, CallId, TokenCount, limit};
-use crate::record::{Alarm, Event, OnTimeout, Question, Work};
+use crate::record::{Alarm, Event, OnTimeout, Question};
 use crate::rules::{Draft, call};
-use crate::world::Call;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,10 +50,7 @@ impl Ask {
         };
         self.question.form.check(default).map_err(|reason| Refusal::BadQuestion { reason })?;
         if let Some(asking) = self.question.call {
-            let is_its = |call: &Call| {
-                call.agent == ix && call.is_running() && !call.stopped && matches!(call.work, Work::Tool(_))
-            };
-            if !draft.call(asking).is_some_and(is_its) {
+            if !draft.call(asking).is_some_and(|call| call.is_live_tool_of(ix)) {
                 return Err(Refusal::NotRunning { call: asking });
             }
             // An attempt that was lost may have left one.

@@ -10,8 +10,8 @@ use crate::rules::call;
 use crate::rules::call::{Admitted, admit};
 use crate::world::AgentIx;
 
-use crate::definition::{Network, OnLost, Refusal, check_text};
-use crate::primitives::{Actor, AgentId, Body, CallId, ModelName, ToolName, limit};
+use crate::definition::{Network, OnLost, Refusal, check_said, check_text};
+use crate::primitives::{Actor, AgentId, Body, CallId, ModelName, TokenCount, ToolName, limit};
 use crate::record::{Event, WaitReason};
 use crate::rules::{Draft, clock, turn};
 
@@ -51,6 +51,14 @@ pub enum HoldFor {
         /// What the program sends, as files; empty if only counts are kept.
         #[serde(default, skip_serializing_if = "Body::is_empty")]
         request: Body,
+    },
+    /// A model call that a running tool call of the agent asks for, with the agent's model. It is refused if it cannot fit
+    /// together with a short answer of the agent, and withdrawn when the tool call ends before it has started.
+    OfTool {
+        call: CallId,
+        /// The message that the model reads.
+        request: Body,
+        output_cap: u64,
     },
     Tool {
         tool: ToolName,
@@ -101,7 +109,13 @@ impl Verb for Hold {
     fn bodies_with_parts(&mut self) -> Vec<&mut Body> {
         match &mut self.effect {
             HoldFor::Outside { request, .. } => vec![request],
-            HoldFor::Model { .. } | HoldFor::Tool { .. } => Vec::new(),
+            HoldFor::Model { .. } | HoldFor::OfTool { .. } | HoldFor::Tool { .. } => Vec::new(),
+        }
+    }
+
+    fn count(&mut self, tokens: &dyn Fn(&str) -> TokenCount) {
+        if let HoldFor::OfTool { request, .. } = &mut self.effect {
+            request.count(tokens);
         }
     }
 }
@@ -110,7 +124,7 @@ impl Hold {
     pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<HoldReply, Refusal> {
         let ix = acting(draft, by, &self.agent)?;
         clock::check_deadline(draft, ix)?;
-        if turn::takes_turns(draft, ix) {
+        if turn::takes_turns(draft, ix) && !matches!(self.effect, HoldFor::OfTool { .. }) {
             return Err(Refusal::TakesTurns { agent: self.agent.clone() });
         }
         room_for_call(draft, ix)?;
@@ -139,8 +153,24 @@ impl Hold {
                 request.checked_with_parts("request")?;
                 let work = call::model_work(draft, ix, model, *input_tokens, *output_cap)?;
                 let (request, writes, output_cap_min) = (request.clone(), *writes, *output_cap_min);
-                let outside = Some(Box::new(OutsideCall { request, writes, output_cap_min }));
+                let of_tool = None;
+                let outside = Some(Box::new(OutsideCall { request, writes, output_cap_min, of_tool }));
                 Ok(Work::Model(ModelCall { outside, ..work }))
+            }
+            HoldFor::OfTool { call, request, output_cap } => {
+                check_said("request", &request.text, limit::TEXT_BYTES_MAX)?;
+                if !draft.call(*call).is_some_and(|call| call.is_live_tool_of(ix)) {
+                    return Err(Refusal::NotRunning { call: *call });
+                }
+                let input = request.counted().plus(limit::MESSAGE_TOKENS);
+                let work =
+                    call::model_work(draft, ix, &draft.agent(ix).terms.model, input.bound(), *output_cap)?;
+                let (mut plain, of_tool) = (Body::text(request.text.clone()), Some(*call));
+                plain.tokens = request.tokens;
+                let request = plain;
+                let outside = Some(Box::new(OutsideCall { request, of_tool, ..OutsideCall::default() }));
+                let estimate = Some(input.estimate()).filter(|estimate| *estimate != input.bound());
+                Ok(Work::Model(ModelCall { outside, estimate, ..work }))
             }
             HoldFor::Tool { tool, args, cost_nanos_max, lost } => {
                 draft.agent(ix).terms.caps.check_tool(tool)?;

@@ -15,6 +15,8 @@ mod broadcast;
 mod cancel;
 mod charge;
 mod checkpoint;
+mod conclude;
+mod connected;
 mod fail;
 mod finish;
 mod followup;
@@ -46,6 +48,8 @@ pub use broadcast::{Broadcast, BroadcastReply};
 pub use cancel::Cancel;
 pub use charge::Charge;
 pub use checkpoint::{Checkpoint, CheckpointReply};
+pub use conclude::Conclude;
+pub use connected::Connected;
 pub use fail::Fail;
 pub use finish::Finish;
 pub use followup::Followup;
@@ -89,6 +93,8 @@ pub enum Request {
     AddModel(AddModel),
     Adjust(Adjust),
     Charge(Charge),
+    Conclude(Conclude),
+    Connected(Connected),
     Send(Send),
     Publish(Publish),
     Refresh(Refresh),
@@ -123,6 +129,8 @@ macro_rules! with_verb {
             Request::AddModel($verb) => $result,
             Request::Adjust($verb) => $result,
             Request::Charge($verb) => $result,
+            Request::Conclude($verb) => $result,
+            Request::Connected($verb) => $result,
             Request::Send($verb) => $result,
             Request::Publish($verb) => $result,
             Request::Refresh($verb) => $result,
@@ -193,7 +201,7 @@ macro_rules! verbs_into_request {
 }
 
 verbs_into_request! {
-    Start Spawn Followup Hold Charge Send Publish Refresh Broadcast Wait Ask Answer Finish Fail Pause Unpause Cancel
+    Start Spawn Followup Hold Charge Conclude Connected Send Publish Refresh Broadcast Wait Ask Answer Finish Fail Pause Unpause Cancel
     Redirect Raise Checkpoint Branch Rollback Withdraw AddModel Adjust WriteValue Seal Unseal
 }
 

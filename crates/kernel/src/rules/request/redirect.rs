@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Accepted, Outside, Verb, check_reads, person};
 use crate::definition::{Refusal, check_said};
-use crate::primitives::{Actor, AgentId, Running, TokenCount, limit};
+use crate::primitives::{Actor, AgentId, Body, Running, TokenCount, limit};
 use crate::record::{Event, Exit, Work};
 use crate::rules::call::wake_waits;
-use crate::rules::{Draft, agent, signal};
+use crate::rules::{Draft, agent, signal, turn};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,6 +54,7 @@ impl Redirect {
             }
         }
         wake_waits(draft, ix);
+        turn::hear(draft, ix, by, &Body::text(self.instruction.clone()));
         Ok(Accepted {})
     }
 }

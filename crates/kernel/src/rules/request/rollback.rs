@@ -7,7 +7,7 @@ use super::{Outside, Verb, person};
 use crate::definition::Refusal;
 use crate::primitives::{Actor, AgentId, CallId, CheckpointName, Seq};
 use crate::record::{AgentSnapshot, Event, Exit, Restored, Work};
-use crate::rules::{Draft, agent};
+use crate::rules::{Draft, agent, turn};
 use crate::world::{AgentIx, World};
 
 /// A tree does not remember its past: the runtime makes a checkpoint of the current state, reads the past one from
@@ -106,6 +106,10 @@ impl Rollback {
         by: &Actor,
     ) -> Result<RollbackReply, Refusal> {
         let ix = self.check(draft, by)?;
+        // Its wait for a person is in no checkpoint.
+        if turn::is_kept(draft, ix) {
+            return Err(self.no_past("a conversation only goes forward; a branch begins at the checkpoint"));
+        }
         let (Some(prior), Some(standing)) = (&self.prior, self.standing.as_deref()) else {
             return Err(self.no_past("nobody read it"));
         };

@@ -65,6 +65,7 @@ impl Send {
             turn::spread(draft, ix);
         }
         wake_waits(draft, ix);
+        turn::hear(draft, ix, by, &self.body);
         Ok(SendReply::Delivered)
     }
 

@@ -31,6 +31,15 @@ pub(super) fn act(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk)
     end(draft, ix, place, acted);
 }
 
+/// For a tool call whose arguments something outside the kernel could not use.
+pub(super) fn refuse(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk, reason: &str) {
+    let refused = known(draft, ix, ask).and_then(|known| {
+        let (tool, reason) = (known.name().clone(), reason.to_owned());
+        Err(Refusal::BadArguments { tool, reason })
+    });
+    end(draft, ix, place, refused);
+}
+
 /// For a tool call that a person approved, with these hosts beside those of its agent.
 pub(super) fn approved(draft: &mut Draft<'_>, ix: AgentIx, place: u32, ask: &ToolAsk, hosts: &Network) {
     let acted = known(draft, ix, ask).and_then(|known| {

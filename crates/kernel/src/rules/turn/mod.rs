@@ -6,6 +6,7 @@ mod approve;
 mod builtin;
 mod cut_answer;
 mod extra_hosts;
+mod kept;
 mod opening;
 mod repair;
 mod repeats;
@@ -21,6 +22,7 @@ use crate::context::Goal;
 use crate::definition::{Mismatch, Refusal};
 use crate::primitives::{ALL_ALLOWED, AgentId, FaultKind, Reworded, cut, limit};
 use crate::record::{Event, Exit, FailureCode, ModelCall, Outcome, ToolAsk, Work};
+use crate::rules::report::RefusedAsk;
 use crate::rules::{Draft, agent, call, clock};
 use crate::window::Bounds;
 use crate::world::{AgentIx, AgentState, World};
@@ -30,6 +32,7 @@ use summary::Telling;
 
 use crate::record::WrapUpReason;
 pub(crate) use approve::{answered, remember};
+pub(crate) use kept::{conclude, continue_with, expire, hear, is_kept, time_is_up};
 pub(crate) use opening::Opening;
 pub(crate) use opening::Wish;
 pub(crate) use opening::check_category;
@@ -61,6 +64,8 @@ pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, goal: Goal<'_>) {
 
 pub(crate) struct Said<'a> {
     pub(crate) asks: &'a [ToolAsk],
+    /// Those that cannot be made.
+    pub(crate) refused: &'a [RefusedAsk],
     /// How it fails to match the agent's schema.
     pub(crate) mismatch: Option<&'a Mismatch>,
     /// The output cap at which it was cut, if it was.
@@ -92,6 +97,7 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
         match (said.mismatch, said.cut_at) {
             (Some(mismatch), cut_at) => repair::repair(draft, ix, mismatch, cut_at),
             (None, Some(output_cap)) => agent::end(draft, ix, truncated(output_cap), None),
+            (None, None) if is_kept(draft, ix) => kept::wait(draft, ix),
             (None, None) => agent::end(draft, ix, Exit::Completed, None),
         }
         return;
@@ -104,7 +110,10 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
         if draft.agents().living(ix).is_none_or(|agent| !matches!(agent.state, AgentState::Live)) {
             return;
         }
-        act::act(draft, ix, place as u32, ask);
+        match said.refused.iter().find(|refused| refused.place as usize == place) {
+            Some(refused) => act::refuse(draft, ix, place as u32, ask, &refused.reason),
+            None => act::act(draft, ix, place as u32, ask),
+        }
     }
 }
 

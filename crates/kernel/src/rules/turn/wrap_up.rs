@@ -93,7 +93,9 @@ pub(crate) fn replaces(draft: &mut Draft<'_>, id: CallId, refusal: &Refusal) -> 
 /// The refusal of a root's turn that follows its last call: nothing is called before the ceiling is raised, even if the
 /// turn would fit, with a cheaper model for example.
 pub(crate) fn kept_back(draft: &Draft<'_>, id: CallId) -> Option<Refusal> {
-    let call = draft.call(id).filter(|call| call.work.is_turn() && call.work.wrap_up().is_none())?;
+    let call = draft.call(id).filter(|call| {
+        call.work.is_turn() && call.work.wrap_up().is_none() && call.work.of_tool().is_none()
+    })?;
     let ix = call.agent;
     let is_root = draft.agents().parent(ix).is_none();
     let agent = draft.agent(ix);
@@ -266,12 +268,10 @@ pub(crate) fn time_is_short(draft: &mut Draft<'_>, ix: AgentIx) {
     if draft.agent(ix).progress.wrapped_up().is_some() {
         return draft.record(Event::WrapUpStarted { agent, stops: false });
     }
-    let is_thinking = draft
-        .agent(ix)
-        .open
-        .iter()
-        .filter_map(|id| draft.call(*id))
-        .any(|call| matches!(call.work, Work::Model(_)) && call.is_running());
+    let is_thinking =
+        draft.agent(ix).open.iter().filter_map(|id| draft.call(*id)).any(|call| {
+            matches!(&call.work, Work::Model(work) if work.outside.is_none()) && call.is_running()
+        });
     draft.record(Event::WrapUpStarted { agent, stops: !is_thinking });
     if !is_thinking {
         stop(draft, ix);
@@ -358,7 +358,8 @@ pub(crate) fn tell_raised(draft: &mut Draft<'_>, notes: Vec<(AgentIx, String)>) 
             continue;
         }
         let waits = |call: &Call| {
-            let is_ordinary = call.work.is_turn() && call.work.wrap_up().is_none();
+            let is_ordinary =
+                call.work.is_turn() && call.work.wrap_up().is_none() && call.work.of_tool().is_none();
             is_ordinary && matches!(call.stage, CallStage::Waiting(_))
         };
         for id in draft.agent(ix).open.clone() {

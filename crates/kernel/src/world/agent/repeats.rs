@@ -57,6 +57,8 @@ impl Repeated {
             Outcome::Failed { fault } => self.end(ask, &[fault.kind.as_str(), &fault.message]),
             Outcome::Refused { refusal } => self.end(ask, &["refused", &refusal.to_string()]),
             // A child's answer was added when it was given; what another child left unfinished is never the same.
+            // Who is told that and waits again repeats itself.
+            Outcome::NobodyLeft => self.end(ask, &["nobody_left"]),
             Outcome::Children { ended } if ended.iter().all(|end| end.state == ExitKind::Completed) => {
                 self.end(ask, &["completed"]);
             }
@@ -65,7 +67,6 @@ impl Repeated {
             | Outcome::Cancelled
             | Outcome::Answered { .. }
             | Outcome::Message { .. }
-            | Outcome::NobodyLeft
             | Outcome::Expired { .. } => self.change(ask, |_| AskedCall::Uncounted),
         }
     }
@@ -128,13 +129,13 @@ impl AskedCall {
     }
 }
 
-/// Whether a call may be part of a row: tools that wait or look may be called again and again.
+/// Whether a call may be part of a row: tools that wait or look may be called again and again. A wait for messages is part of
+/// one if it ended because none can come.
 pub(super) fn is_counted(ask: &ToolAsk) -> bool {
     let builtin = Builtin::ALL.into_iter().find(|builtin| builtin.as_str() == ask.tool);
     match builtin {
         Some(
             Builtin::WaitAgent
-            | Builtin::WaitMessage
             | Builtin::ListAgents
             | Builtin::AskHuman
             | Builtin::ReadContext
@@ -145,6 +146,7 @@ pub(super) fn is_counted(ask: &ToolAsk) -> bool {
             | Builtin::SendMessage
             | Builtin::FollowupTask
             | Builtin::CancelAgent
+            | Builtin::WaitMessage
             | Builtin::WriteContext
             | Builtin::RunPipeline,
         )

@@ -79,6 +79,7 @@ const SERVER: Keys = &[
     ),
     ("auth", "The key that is sent to the url."),
     ("timeout", "How long one call may take; default 1m."),
+    ("sampling", "Whether it may ask for model calls in the budget of the agent that calls it."),
     ("per", "tree (default): all agents use one process of it; agent: each agent has its own."),
     (
         "network",

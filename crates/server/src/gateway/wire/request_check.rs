@@ -139,7 +139,7 @@ impl<'c> RequestCheck<'c> {
     }
 
     /// Whether some servers read an output cap from a field that is not the cap of this format.
-    fn is_other_cap(&self, name: &str, value: JsonNode<'_>) -> Result<bool, GatewayError> {
+    pub(super) fn is_other_cap(&self, name: &str, value: JsonNode<'_>) -> Result<bool, GatewayError> {
         let is_one = match name {
             "options" => value.member("num_predict")?.is_some(),
             _ => OTHER_CAPS.contains(&name) && !cap_names(self.format).contains(&name),

@@ -8,7 +8,7 @@ use spinney_drivers::providers::{answered, missed};
 use spinney_drivers::wire::bounds::ERROR_BODY_BYTES_MAX;
 use spinney_drivers::wire::{
     ErrorResponse, FaultReader, OpaqueHash, ReadAs, ServedFrom, WireAnswer, WireFault, WireFaultKind,
-    WireFormat, WireHeader,
+    WireHeader,
 };
 use spinney_kernel::port::model::{AttemptError, ModelAnswer};
 
@@ -20,8 +20,6 @@ use super::usage_chunk::UsageChunkFilter;
 pub struct ResponseReader {
     reading: Reading,
     served_from: ServedFrom,
-    /// Whether only the end of the body ends a stream, because no event of the format does.
-    ends_with_body: bool,
     /// Whether the usage of a stream is for us alone.
     hides_usage: bool,
     filter: Option<UsageChunkFilter>,
@@ -71,7 +69,6 @@ impl ResponseReader {
             encoding.to_str().is_ok_and(|word| word.trim().eq_ignore_ascii_case("identity"))
         });
         let served_from = read_as.served_from;
-        let ends_with_body = read_as.format == WireFormat::Gemini;
         let reading = if !status.is_success() {
             let (headers, faults) = (headers.clone(), FaultReader::new(read_as.secrets));
             Reading::Refused { status: status.as_u16(), headers, body: Vec::new(), faults }
@@ -82,7 +79,7 @@ impl ResponseReader {
             let head = AnswerHead::new(status.as_u16(), headers);
             Reading::Answer(Box::new(AnswerBody::new(read_as, head, WHOLE_RESPONSE_BYTES_MAX)))
         };
-        Self { reading, served_from, ends_with_body, hides_usage, filter: None, has_begun: false }
+        Self { reading, served_from, hides_usage, filter: None, has_begun: false }
     }
 
     /// Takes a piece of the body, and says what goes down.
@@ -108,23 +105,7 @@ impl ResponseReader {
     #[must_use]
     pub fn finish(self, end: BodyEnd) -> CallEnd {
         let rest = Bytes::from(self.filter.map(UsageChunkFilter::finish).unwrap_or_default());
-        let broken = match &end {
-            BodyEnd::Broken(fault)
-                if self.ends_with_body && self.reading.kind() == Some(BodyKind::Stream) =>
-            {
-                Some(fault.clone())
-            }
-            BodyEnd::Broken(_) | BodyEnd::Clean => None,
-        };
-        let finished = self.reading.finish(end).and_then(|answer| match broken {
-            // What was reported may not be the last usage.
-            Some(fault) => {
-                let answer = WireAnswer { opaque: answer.opaque, ..WireAnswer::default() };
-                Err(Box::new(WireAttemptError { fault, reached: Reached::Sent, answer }))
-            }
-            None => Ok(answer),
-        });
-        match finished {
+        match self.reading.finish(end) {
             Ok(mut answer) => {
                 let opaque = std::mem::take(&mut answer.opaque);
                 CallEnd { rest, result: answered(answer), opaque, other: None }

@@ -121,7 +121,7 @@ pub(super) fn meddles(what: &InputKind) -> bool {
 /// No packet has a tool call without its result.
 pub(super) fn check_answered(world: &World, contexts: &Contexts) -> Law {
     for (_, call) in world.calls().all().filter(|(_, call)| !call.is_void()) {
-        if !call.work.is_turn() {
+        if !call.work.is_turn() || call.work.of_tool().is_some() {
             continue;
         }
         let agent = world.agents().id(call.agent);

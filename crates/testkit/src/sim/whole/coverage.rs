@@ -6,7 +6,7 @@ use spinney_kernel::record::{
 };
 
 /// What must happen at least once for a run to count.
-pub const TELLING: [&str; 60] = [
+pub const TELLING: [&str; 61] = [
     "another owner claimed the tree",
     "a child was spawned",
     "a detached child was spawned",
@@ -30,9 +30,10 @@ pub const TELLING: [&str; 60] = [
     "a call failed",
     "a question was answered",
     "a tool asked a person",
+    "a tool asked the model",
     "a wait brought children",
     "a wait expired",
-    "nobody was left who could write",
+    "no message could come",
     "a message ended a wait",
     "a tool was refused",
     "a message was sent",
@@ -114,6 +115,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::CallHeldBack { .. } => "a call was held back by a rate",
         Event::CallEnded { outcome, .. } => return ended(outcome),
         Event::QuestionAsked { question, .. } if question.call.is_some() => "a tool asked a person",
+        Event::CallAsked { work, .. } if work.of_tool().is_some() => "a tool asked the model",
         Event::ToolAnswered { is_error: true, .. } => "a tool was refused",
         Event::ToolAnswered { value: Some(_), .. } => "a shared value was read",
         Event::ValueWritten { version: 1, .. } => "a shared value was written",
@@ -174,7 +176,7 @@ fn ended(outcome: &Outcome) -> Option<&'static str> {
         Outcome::Approved => Some("a tool was approved"),
         Outcome::Children { .. } => Some("a wait brought children"),
         Outcome::Expired { .. } => Some("a wait expired"),
-        Outcome::NobodyLeft => Some("nobody was left who could write"),
+        Outcome::NobodyLeft => Some("no message could come"),
         Outcome::Message { .. } => Some("a message ended a wait"),
         Outcome::Cancelled | Outcome::Refused { .. } => None,
     }

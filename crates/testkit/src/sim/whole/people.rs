@@ -156,6 +156,8 @@ impl People {
             | Event::FirstToken { .. }
             | Event::ConnectionEnded { .. }
             | Event::ConnectionsOmitted { .. }
+            | Event::ProgramConnected { .. }
+            | Event::ProgramConnectionsOmitted { .. }
             | Event::SessionNamed { .. }
             | Event::CallResumed { .. }
             | Event::CallSwitched { .. }

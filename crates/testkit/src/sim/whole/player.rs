@@ -30,6 +30,10 @@ const HUGE_LINES: usize = 20_000;
 const HOSTILE_QUESTIONS: u64 = 3;
 const HOSTILE_ANSWERS: u64 = 5;
 
+/// What a tool asks the model of its agent, and how often it does, in the same way.
+pub(super) const QUESTION_OF_TOOL: &str = "What is it?";
+const QUESTIONS_TO_MODEL: u64 = 5;
+
 /// One process, as its drivers see it.
 #[derive(Clone)]
 pub(super) struct Process {
@@ -86,6 +90,7 @@ impl Player {
         let kind = match attempt.purpose {
             Purpose::Turn | Purpose::Continue | Purpose::WrapUp => "model",
             Purpose::Summary => "summary",
+            Purpose::OfTool => "of_tool",
         };
         let place = format!("{kind}/{}/{}/{}", attempt.origin.agent(), attempt.turn, attempt.attempt);
         let mut dice = plot.dice(&place);
@@ -199,6 +204,11 @@ impl Tool for Player {
             if is_hostile && ms % HOSTILE_QUESTIONS == 0 {
                 // Whatever comes of it: an answer, none in time, or a refusal.
                 let _ = attempt.person.ask(HOSTILE_TEXT.repeat(20), ms).await;
+                process.alive().await;
+            }
+            if lost == OnLost::Presumed && ms % QUESTIONS_TO_MODEL == 1 {
+                // Whatever comes of it: an answer, a failure, or a refusal.
+                let _ = attempt.model.ask(QUESTION_OF_TOOL.to_owned(), ms).await;
                 process.alive().await;
             }
             process.pass(ms).await;

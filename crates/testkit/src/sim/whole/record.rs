@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use spinney::tree::TreeSnapshot;
 use spinney_journal::Batch;
 use spinney_kernel::budget::{Amounts, ResourceSet};
-use spinney_kernel::context::Contexts;
+use spinney_kernel::context::{Contexts, Packet};
 use spinney_kernel::port::model::{ModelAttempt, Purpose};
 use spinney_kernel::primitives::{AgentId, CallId, FaultKind, Seq, Time, TreeId};
 use spinney_kernel::record::{Event, Outcome, Work};
@@ -20,6 +20,7 @@ use super::super::law::{Law, Witness, hold};
 use super::super::policy::{Policies, PolicyTally};
 use super::super::start::Before;
 use super::coverage::shown;
+use super::player::QUESTION_OF_TOOL;
 
 /// How late a timer may be, in milliseconds: the clock's granularity and the disk's delay.
 const LATE_MS_MAX: u64 = 50;
@@ -169,6 +170,7 @@ impl Record {
             Purpose::Turn | Purpose::Continue => fold.contexts.packet(agent, packet.tokens),
             Purpose::WrapUp => fold.contexts.last_packet(agent, packet.tokens),
             Purpose::Summary => fold.contexts.summary_packet(agent, packet.tokens),
+            Purpose::OfTool => Some(Packet::of_message(QUESTION_OF_TOOL, packet.tokens)),
         });
         if same.as_ref() != Some(packet) {
             kept.broken

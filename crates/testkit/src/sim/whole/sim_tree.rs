@@ -135,6 +135,7 @@ impl SimTree {
             Mode::Wild => (dice.between(1, 3), dice.between(1, 4), dice.between(3, 12), dice.between(1, 6)),
         };
         Definition {
+            is_kept: false,
             name: "whole".to_owned(),
             goal: "Come through.".to_owned(),
             entry: parse("lead"),

@@ -10,7 +10,7 @@ use super::super::json_tape::{AmbiguousKey, JsonKind, JsonNode};
 use super::super::request_check::RequestCheck;
 use super::super::route::CallFormat;
 use super::config::answers;
-use super::names::{GeminiField, fields as fields_of, items, plain};
+use super::names::{GeminiField, fields as fields_of, items, plain, snake};
 
 /// Service tiers that cost no more than the price table says.
 const TIERS: [&str; 3] = ["flex", "standard", "unspecified"];
@@ -43,10 +43,24 @@ pub(super) fn fields(
                     tool_fields(check, tool)?;
                 }
             }
-            _ => check.listed(NameKind::Field, name)?,
+            _ => listed(check, NamePlace::Root, &field)?,
         }
     }
     Ok(())
+}
+
+/// Checks a name by what the list says about it. Other servers read names of other APIs, in whatever spelling.
+fn listed(
+    check: &mut RequestCheck<'_>,
+    place: NamePlace,
+    field: &GeminiField<'_>,
+) -> Result<(), GatewayError> {
+    let found = place.find(&field.name);
+    check.listed_as(found, NameKind::Field, &field.name)?;
+    if check.is_own() || found != Listed::Unlisted {
+        return Ok(());
+    }
+    check.listed_as(found, NameKind::Field, &snake(&field.name))
 }
 
 /// Where a name is.
@@ -86,7 +100,7 @@ fn config(check: &mut RequestCheck<'_>, config: JsonNode<'_>, is_streamed: bool)
                 check.unless(items(value).iter().all(is_text), NameKind::Field, name, why)?;
             }
             "thinkingConfig" => only_keys(check, NameKind::Field, value, &THINKING)?,
-            name => check.listed_as(NamePlace::Config.find(name), NameKind::Field, name)?,
+            _ => listed(check, NamePlace::Config, &field)?,
         }
     }
     Ok(())
@@ -156,7 +170,7 @@ fn spelling(
             return Err(AmbiguousKey::OtherCase { written, name: known.to_owned() }.into());
         }
     }
-    if check.is_cap(|cap| plain(cap) == plain(name)) {
+    if check.is_cap(|cap| plain(cap) == plain(name)) || check.is_other_cap(name, field.value)? {
         let why = "some servers read their output cap from it, instead of the one that is held: leave it out";
         check.refuse(NameKind::Field, name, why)?;
     }

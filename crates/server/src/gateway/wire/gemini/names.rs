@@ -96,6 +96,18 @@ fn camel(name: &str) -> Option<String> {
     Some(camel)
 }
 
+/// A name with underscores in place of capital letters.
+pub(super) fn snake(name: &str) -> String {
+    let mut snake = String::with_capacity(name.len() + 4);
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}
+
 /// What all spellings of a name have in common.
 pub(super) fn plain(name: &str) -> String {
     folded(name).chars().filter(|letter| !matches!(letter, '_' | '-')).collect()
@@ -120,6 +132,7 @@ mod tests {
         ] {
             assert_eq!(camel(snake).as_deref(), Some(name));
             assert_eq!(plain(snake), plain(name));
+            assert_eq!(super::snake(name), snake);
         }
         for one in [
             "maxOutputTokens",
