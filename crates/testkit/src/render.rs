@@ -6,8 +6,8 @@ use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::definition::{ApprovalScope, SubjectPattern};
 use spinney_kernel::primitives::{Actor, AgentId, Body, CallId, ConnectionTotals, Envelope, ToolName, Topic};
 use spinney_kernel::record::{
-    Adjusted, Clamped, ClockKind, Cut, Event, Exit, ModelCall, NodeEnd, NodeStart, Outcome, Restored, Span,
-    Spawned, StartOf, Summary, Work, WrapUpReason,
+    Adjusted, Clamped, ClockKind, Cut, Event, Exit, FollowupStart, ModelCall, NodeEnd, NodeStart, Outcome,
+    Restored, Span, Spawned, StartOf, Summary, Work, WrapUpReason,
 };
 use spinney_kernel::world::{AgentView, World};
 
@@ -179,6 +179,10 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::ConnectionEnded { call, connection } => format!("{call} connection to {connection}"),
         Event::SessionNamed { call, session } => format!("{call} is session {session}"),
+        Event::FollowupStarted { call, of, start } => match start {
+            FollowupStart::Session(session) => format!("{call} continues {of} in session {session}"),
+            FollowupStart::Anew(why) => format!("{call} continues {of} anew: {why:?}"),
+        },
         Event::ConnectionsOmitted { call, totals } => more_connections(*call, totals),
         Event::CallHeldBack { call, by, until } => format!("{call} held back by {by} until {}", until.0),
         Event::CallEnded { call, outcome, spent, overrun, presumed, .. } => {

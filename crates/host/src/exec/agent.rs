@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use spinney_drivers::sandbox::Confinement;
 use spinney_kernel::definition::{BoxWalls, KnownProgram, ProgramCommand};
-use spinney_kernel::port::program::InstalledPath;
+use spinney_kernel::port::program::{InstalledPath, SessionStore};
 use spinney_kernel::primitives::{CommandExit, SessionId};
 
 use super::boxed::installation;
-use super::claude::SWITCHES;
+use super::claude::{SWITCHES, project_name};
 use super::codex::{CodexArguments, WebSearch};
 use super::environment::{UserEnvironment, gateway_variables};
 use super::keys::{self, CalledProviders};
@@ -50,6 +50,19 @@ pub enum AgentWork<'a> {
     Task(&'a str),
     /// The rest of what it was told in a session, which a crash interrupted.
     Rest(&'a SessionId),
+    /// Another task, in the session of an earlier one.
+    Next(&'a SessionId, &'a str),
+}
+
+impl<'a> AgentWork<'a> {
+    /// The session that it continues in, and what it is told there.
+    const fn parts(self) -> (Option<&'a SessionId>, &'a str) {
+        match self {
+            Self::Task(task) => (None, task),
+            Self::Rest(session) => (Some(session), CONTINUE),
+            Self::Next(session, task) => (Some(session), task),
+        }
+    }
 }
 
 /// Where a program finds the gateway, and what surrounds it.
@@ -92,30 +105,23 @@ impl AgentStart {
         let (anthropic, open_ai) = (format!("http://{gateway}"), format!("http://{gateway}/v1"));
         let own = if *walls == BoxWalls::None { OwnSandbox::AsSet } else { OwnSandbox::Off };
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let (session, told) = work.parts();
         let (arguments, output, extra) = match command {
             ProgramCommand::Known(KnownProgram::Claude) => {
                 let settings = claude_settings(&anthropic, own);
                 let mode = if own == OwnSandbox::Off { "bypassPermissions" } else { "acceptEdits" };
                 let mut all = words(&["claude", "-p", "--output-format", "stream-json", "--verbose"]);
                 all.extend(words(&["--settings", &settings, "--permission-mode", mode]));
-                match work {
-                    AgentWork::Task(task) => all.extend(words(&["--", task])),
-                    AgentWork::Rest(session) => {
-                        all.extend(words(&["--resume", session.as_str(), "--", CONTINUE]));
-                    }
-                }
+                session.into_iter().for_each(|session| all.extend(words(&["--resume", session.as_str()])));
+                all.extend(words(&["--", told]));
                 // It refuses to work without questions as root, unless it knows that something is around it.
                 let sandbox = (own == OwnSandbox::Off).then(|| ("IS_SANDBOX".to_owned(), "1".to_owned()));
                 (all, AgentOutput::Claude, sandbox)
             }
             ProgramCommand::Known(KnownProgram::Codex) => {
                 let mut given = words(&["exec", CODEX_EVENTS, "--skip-git-repo-check"]);
-                match work {
-                    AgentWork::Task(task) => given.extend(words(&["--", task])),
-                    AgentWork::Rest(session) => {
-                        given.extend(words(&["resume", session.as_str(), "--", CONTINUE]));
-                    }
-                }
+                session.into_iter().for_each(|session| given.extend(words(&["resume", session.as_str()])));
+                given.extend(words(&["--", told]));
                 let led = CodexArguments::read(&given)?.leading_to(&open_ai, WebSearch::Refused, own);
                 let all = [OsString::from("codex")].into_iter().chain(led).collect();
                 (all, AgentOutput::Codex, None)
@@ -123,19 +129,23 @@ impl AgentStart {
             ProgramCommand::Known(KnownProgram::Opencode) => {
                 let config = opencode_config(&anthropic, &open_ai, key);
                 let variable = ("OPENCODE_CONFIG_CONTENT".to_owned(), config);
-                let AgentWork::Task(task) = work else { return Err(AgentStartError::NoSessions) };
-                let all = words(&["opencode", "run", "--", task]);
+                if session.is_some() {
+                    return Err(AgentStartError::NoSessions);
+                }
+                let all = words(&["opencode", "run", "--", told]);
                 (all, AgentOutput::Plain, Some(variable))
             }
             ProgramCommand::Words(template) => {
-                let AgentWork::Task(task) = work else { return Err(AgentStartError::NoSessions) };
+                if session.is_some() {
+                    return Err(AgentStartError::NoSessions);
+                }
                 let place =
                     GatewayPlace { anthropic: &anthropic, open_ai: &open_ai, gemini: &anthropic, key };
                 // Before the task is in it: a task may well speak of a key.
                 let led = template.clone().with_fixed_words(|word| {
                     place.fill(vec![word.into()]).pop()?.into_string().ok().filter(|filled| filled != word)
                 });
-                let all = ProgramCommand::fill(&led, task)?;
+                let all = ProgramCommand::fill(&led, told)?;
                 (all.into_iter().map(OsString::from).collect(), AgentOutput::Plain, None)
             }
         };
@@ -149,6 +159,21 @@ impl AgentStart {
         let environment = environment.map(|(name, value)| (OsString::from(name), value)).collect();
         let (file, installation) = installed(arguments.first().map(OsString::as_os_str));
         Ok(Self { arguments, environment, file, installation, output })
+    }
+}
+
+/// Where a program keeps the sessions that it can be continued by in another folder, if that is known.
+#[must_use]
+pub const fn session_store(command: &ProgramCommand) -> Option<SessionStore> {
+    match command {
+        ProgramCommand::Known(KnownProgram::Claude) => {
+            Some(SessionStore { folder: ".claude/projects", levels: 1, first: Some(project_name) })
+        }
+        ProgramCommand::Known(KnownProgram::Codex) => {
+            // Year, month and day.
+            Some(SessionStore { folder: ".codex/sessions", levels: 3, first: None })
+        }
+        ProgramCommand::Known(KnownProgram::Opencode) | ProgramCommand::Words(_) => None,
     }
 }
 
@@ -449,6 +474,14 @@ mod tests {
         assert_eq!(codex[codex.len() - 4..], ["resume", "0199a-b", "--", CONTINUE]);
         let own = ProgramCommand::words(&["agent", "{{ goal }}"]).unwrap();
         assert!(AgentStart::new(&own, AgentWork::Rest(&session), &place, &user).is_err());
+        for (command, resume) in [(KnownProgram::Claude, "--resume"), (KnownProgram::Codex, "resume")] {
+            let command = ProgramCommand::Known(command);
+            let start =
+                AgentStart::new(&command, AgentWork::Next(&session, "--help"), &place, &user).unwrap();
+            assert_eq!(start.arguments[start.arguments.len() - 4..], [resume, "0199a-b", "--", "--help"]);
+            assert!(session_store(&command).is_some());
+        }
+        assert!(session_store(&own).is_none());
         let mut reader = AgentReader::new(AgentOutput::Claude);
         reader.read(b"{\"type\":\"system\",\"session_id\":\"--dangerously-skip-permissions\"}\n");
         assert_eq!(reader.session(), None);

@@ -13,8 +13,8 @@ use crate::primitives::{
     SourceFiles, StoredFile, Time, TimerId, TokenCount, ToolName, TraceParent, TreeId, ValueName,
 };
 use crate::record::{
-    Adjusted, AgentSnapshot, BreakerState, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd,
-    NodeStart, OnTimeout, Outcome, Question, Shortened, Span, Spawned, Summary, ValueForm, WaitFor,
+    Adjusted, AgentSnapshot, BreakerState, ClockKind, Cut, Exit, FollowupStart, FrameIx, HeldBy, LeftOut,
+    NodeEnd, NodeStart, OnTimeout, Outcome, Question, Shortened, Span, Spawned, Summary, ValueForm, WaitFor,
     WaitReason, Work,
 };
 
@@ -191,6 +191,12 @@ pub enum Event {
     SessionNamed {
         call: CallId,
         session: SessionId,
+    },
+    /// A program that is an agent begins with a follow-up of the agent `of`.
+    FollowupStarted {
+        call: CallId,
+        of: AgentId,
+        start: FollowupStart,
     },
     /// After a restart, the same attempt was started again under the same key and hold. A program continues in its session.
     CallResumed {
@@ -444,6 +450,7 @@ impl Event {
             Self::ConnectionEnded { .. } => "connection_ended",
             Self::ConnectionsOmitted { .. } => "connections_omitted",
             Self::SessionNamed { .. } => "session_named",
+            Self::FollowupStarted { .. } => "followup_started",
             Self::CallResumed { .. } => "call_resumed",
             Self::CallSwitched { .. } => "call_switched",
             Self::AttemptFailed { .. } => "attempt_failed",
@@ -520,6 +527,7 @@ impl Event {
             | Self::ConnectionEnded { .. }
             | Self::ConnectionsOmitted { .. }
             | Self::SessionNamed { .. }
+            | Self::FollowupStarted { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
@@ -550,6 +558,7 @@ impl Event {
             | Self::ConnectionEnded { call, .. }
             | Self::ConnectionsOmitted { call, .. }
             | Self::SessionNamed { call, .. }
+            | Self::FollowupStarted { call, .. }
             | Self::CallResumed { call }
             | Self::CallSwitched { call, .. }
             | Self::AttemptFailed { call, .. }
@@ -609,6 +618,7 @@ impl Event {
             | Self::ConnectionEnded { .. }
             | Self::ConnectionsOmitted { .. }
             | Self::SessionNamed { .. }
+            | Self::FollowupStarted { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
@@ -678,6 +688,7 @@ impl Event {
             | Self::ConnectionEnded { .. }
             | Self::ConnectionsOmitted { .. }
             | Self::SessionNamed { .. }
+            | Self::FollowupStarted { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }

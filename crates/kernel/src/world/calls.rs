@@ -49,6 +49,8 @@ pub(crate) struct Past {
     session: Option<SessionId>,
     /// How many it has named.
     pub(crate) sessions: u8,
+    /// Whether it is recorded how its follow-up began.
+    pub(crate) has_followup_start: bool,
 }
 
 impl Past {

@@ -38,6 +38,7 @@ impl World {
             | Event::ConnectionEnded { .. }
             | Event::ConnectionsOmitted { .. }
             | Event::SessionNamed { .. }
+            | Event::FollowupStarted { .. }
             | Event::AttemptFailed { .. }
             | Event::CallHeldBack { .. }
             | Event::CallEnded { .. }

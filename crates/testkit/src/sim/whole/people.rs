@@ -157,6 +157,7 @@ impl People {
             | Event::ConnectionEnded { .. }
             | Event::ConnectionsOmitted { .. }
             | Event::SessionNamed { .. }
+            | Event::FollowupStarted { .. }
             | Event::CallResumed { .. }
             | Event::CallSwitched { .. }
             | Event::AttemptFailed { .. }
