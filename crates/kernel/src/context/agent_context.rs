@@ -26,6 +26,8 @@ pub(super) struct Context {
     pub(super) unread: Option<Box<Unread>>,
     /// Long tool outputs in its workspace. Most agents have none.
     pub(super) offloads: Option<Box<Offloads>>,
+    /// Whether it may give follow-ups to its children.
+    pub(super) follows_up: bool,
     /// If it is a program.
     pub(super) program: Option<Box<ProgramRecord>>,
     /// Every message, if the fold keeps them.

@@ -18,7 +18,7 @@ use super::text::{clamp_text, heard, outcome_text, repeats_text};
 use super::{Attachments, CallPurpose, Message, OpenCall, OpenCalls, Origin, Packet, SharedValues, offload};
 use crate::budget::Amounts;
 use crate::context::offload::Whole;
-use crate::definition::Definition;
+use crate::definition::{Builtin, Definition};
 use crate::primitives::{Actor, AgentId, Body, ByName, Category, Seq, TreeId, ValueName, make_room};
 use crate::record::{Event, Exit, Outcome, RULES, Said, Span, Spawned, Summary, ToolAsk, TurnKind, Work};
 use crate::window::{KeptChildren, MessageList};
@@ -295,6 +295,7 @@ impl Contexts {
             list: MessageList::default(),
             unread: None,
             offloads: None,
+            follows_up: spawned.caps.tools.has(Builtin::FollowupTask.as_str()),
             program: None,
         };
         first.into_iter().for_each(|first| context.push(Arc::new(first)));

@@ -48,9 +48,11 @@ impl Contexts {
             }
             Reader::Nobody => {}
         }
-        let follows = above.brief.may_call(Builtin::FollowupTask);
-        let can_go_on = context.program.is_some() && self.briefs.rules() >= 8 || context.list.can_go_on();
-        if follows && *exit == Exit::Completed && can_go_on {
+        let can_go_on = match context.program {
+            Some(_) => self.briefs.rules() >= 8,
+            None => context.list.can_go_on(),
+        };
+        if above.follows_up && *exit == Exit::Completed && can_go_on {
             self.kept.finish(parent.clone(), agent.clone(), context);
         }
     }
