@@ -10,6 +10,7 @@ mod agents;
 mod ceiling;
 mod crash;
 mod disturbed;
+mod embedded_programs;
 mod failing_journal;
 mod forged;
 mod half_open;
