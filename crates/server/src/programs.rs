@@ -255,6 +255,7 @@ mod tests {
         let seen = |name: &str| list["seen_with"][name].as_str();
         assert_eq!(tried_version(KnownProgram::Claude), seen("Claude Code"));
         assert_eq!(tried_version(KnownProgram::Codex), seen("Codex"));
+        assert_eq!(tried_version(KnownProgram::Opencode), seen("opencode"));
         let page = include_str!("../../../docs/programs.md");
         for program in KnownProgram::ALL {
             let tried = tried_version(program);

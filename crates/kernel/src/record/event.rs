@@ -13,8 +13,8 @@ use crate::primitives::{
     SourceFiles, StoredFile, Time, TimerId, TokenCount, ToolName, TraceParent, TreeId, ValueName,
 };
 use crate::record::{
-    Adjusted, AgentSnapshot, BreakerState, ClockKind, Cut, Exit, FollowupStart, FrameIx, HeldBy, LeftOut,
-    NodeEnd, NodeStart, OnTimeout, Outcome, Question, Shortened, Span, Spawned, Summary, ValueForm, WaitFor,
+    Adjusted, BreakerState, ClockKind, Cut, Exit, FollowupStart, FrameIx, HeldBy, LeftOut, NodeEnd,
+    NodeStart, OnTimeout, Outcome, Question, Restored, Shortened, Span, Spawned, Summary, ValueForm, WaitFor,
     WaitReason, Work,
 };
 
@@ -748,31 +748,6 @@ const fn is_zero(number: &u32) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 pub(crate) const fn is_zero_ms(ms: &u64) -> bool {
     *ms == 0
-}
-
-/// A context that was reset to a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Restored {
-    pub agent: AgentId,
-    pub from: AgentId,
-    /// The checkpoint's event.
-    pub at: Seq,
-    /// The checkpoint of the state just before.
-    pub prior: CheckpointName,
-    /// The state of the checkpoint's agent.
-    pub standing: AgentSnapshot,
-    /// Indices, from 0, of the tool calls in the last answer that had no result at the checkpoint and will never get
-    /// one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unanswered: Vec<u32>,
-    /// Calls that stay open, for children that existed at the checkpoint. Results of all other open calls are
-    /// discarded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stays: Vec<CallId>,
-    /// Children that did not exist at the checkpoint. They are stopped, and their results are discarded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cancelled: Vec<AgentId>,
 }
 
 /// What a call lacks at the ceiling of an agent.

@@ -368,7 +368,7 @@ fn g29_a_followup_of_a_program_continues_what_its_program_named_and_said() {
     // It names no session, so the next one has none.
     program_done(&mut play, 2, "It is tested.");
     play.must(followup("a-2", "Thanks."));
-    let second = past(&play, "a-3");
+    let second = past(&play, "a-2-2");
     assert_eq!((second.agent.as_str(), second.session.as_ref()), ("a-2", None));
     let told = second.retold("Thanks.");
     assert!(
