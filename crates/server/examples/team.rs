@@ -1,8 +1,7 @@
-//! Runs a tree file whose agents are programs, such as `examples/team.yaml`: `cargo run -p spinney-server --example team
-//! FILE program:claude program:codex`. What follows the file is what its user allows.
+//! Runs a tree file whose agent is a program: `cargo run -p spinney-server --example team`. It needs `claude` in the `PATH`,
+//! and Anthropic's key in the environment.
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use std::env::args;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
@@ -10,7 +9,6 @@ use std::sync::Arc;
 
 use spinney_drivers::sandbox::guard_a_box;
 use spinney_host::prelude::*;
-use spinney_host::user::box_allowance::BoxAllowance;
 use spinney_server::programs::ProgramGateways;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -18,16 +16,16 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let Some(exit) = guard_a_box() {
         return Ok(exit);
     }
-    let mut words = args().skip(1);
-    let file = words.next().ok_or("name a tree file")?;
-    let allowed = words.map(|word| word.parse()).collect::<Result<Vec<BoxAllowance>, _>>()?;
-    println!("{}", block_on(run(Path::new(&file), &allowed))??);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/writer.yaml");
+    println!("{}", block_on(run(&file))??);
     Ok(ExitCode::SUCCESS)
 }
 
-async fn run(file: &Path, allowed: &[BoxAllowance]) -> Result<String, Box<dyn Error>> {
+async fn run(file: &Path) -> Result<String, Box<dyn Error>> {
     let host = Host::open(".spinney").await?.with_programs(Arc::new(ProgramGateways::default()));
-    let tree = host.start_with(&StartRequest { boxes: allowed, ..StartRequest::new(file) }).await?;
+    // A file alone never decides which programs run.
+    let allowed = ["program:claude".parse()?];
+    let tree = host.start_with(&StartRequest { boxes: &allowed, ..StartRequest::new(file) }).await?;
     let result = tree.result().await?;
     host.close().await;
     Ok(format!("{}: {}", result.state, result.output))

@@ -164,7 +164,7 @@ mod tests {
     /// As Claude Code 2.1.325 names them; the hash is that of its JavaScript.
     #[test]
     fn a_folder_of_sessions_is_named_as_claude_code_names_it() {
-        assert_eq!(project_name(Path::new("/work/.home/a_b-c")), "-work--home-a-b-c");
+        assert_eq!(project_name(Path::new("/a/.home/a_b-c")), "-a--home-a-b-c");
         assert_eq!(project_name(Path::new("/wörk/𝒳")), "-w-rk---");
         let long = format!("/{}", "wörk/".repeat(50));
         let name = project_name(Path::new(&long));

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use spinney::model::{AttemptError, Model};
+use spinney::tool::{Pending, ToolAnswer};
+use spinney::tree::{ProgramRun, ProgramRunner};
 use spinney_drivers::http::ModelKey;
 use spinney_host::prelude::*;
 use spinney_host::{HostResumeError, HostStartError};
@@ -259,4 +262,34 @@ async fn a_halted_tree_is_waited_for_again_after_a_raise() {
     last.tree().raise(Raise { agent, add, add_ms: 0 }).await.unwrap();
     assert_eq!(last.result().await.unwrap().output, "done");
     host.home().shutdown(Shutdown::Kill).await;
+}
+
+/// Answers in the place of programs, with what each was told.
+struct PlayedPrograms;
+
+impl ProgramRunner for PlayedPrograms {
+    fn model(&self) -> Arc<dyn Model> {
+        Arc::new(FunctionModel::new(|_| async { Ok(ModelAnswer::text("no program calls it")) }))
+    }
+
+    fn run(&self, run: ProgramRun) -> Pending<Result<ToolAnswer, AttemptError>> {
+        Box::pin(async move { Ok(ToolAnswer::text(format!("{} was told: {}", run.agent, run.task))) })
+    }
+}
+
+/// A tree whose agents are programs starts in a host that was told who runs them, and in no other.
+#[tokio::test]
+async fn a_host_runs_the_programs_of_its_trees() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = "name: writer\ngoal: Dig a hole.\nbudget: { cost_usd: 1 }\nagents: { writer: { program: [echo, '{{ goal }}'] } }\n";
+    let file = written(&folder, tree);
+    let allowed = ["program:echo {{ goal }}".parse().unwrap()];
+    let request = StartRequest { boxes: &allowed, ..StartRequest::new(&file) };
+    let refused = host(&folder).start_with(&request).await.map(drop).unwrap_err();
+    assert!(matches!(refused, HostStartError::Start(_)), "{refused:?}");
+    let host = host(&folder).with_programs(Arc::new(PlayedPrograms));
+    let refused = host.start(&file).await.map(drop).unwrap_err();
+    assert!(matches!(refused, HostStartError::BoxNotAllowed(_)), "{refused:?}");
+    let result = host.start_with(&request).await.unwrap().result().await.unwrap();
+    assert_eq!((result.state, result.output.as_str()), (COMPLETED, "writer was told: Dig a hole."));
 }

@@ -10,7 +10,6 @@ mod agents;
 mod ceiling;
 mod crash;
 mod disturbed;
-mod embedded_programs;
 mod failing_journal;
 mod forged;
 mod half_open;
