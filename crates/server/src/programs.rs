@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use spinney::tree::{ProgramRun, ProgramRunner};
 use spinney_drivers::wire::Secrets;
-use spinney_host::exec::agent::{AgentPlace, AgentReader, AgentReply, AgentStart, AgentWork, session_store};
+use spinney_host::exec::agent::{
+    AgentPlace, AgentReader, AgentReply, AgentStart, AgentWork, interrupted_followup, session_store,
+};
 use spinney_host::exec::environment::UserEnvironment;
 use spinney_host::exec::options::RunOptions;
 use spinney_host::user::configuration::Configuration;
@@ -115,7 +117,10 @@ async fn run_program(
     let (address, key) = (gateway.address(), gateway.key().text().to_owned());
     let keys = Secrets::new([key.clone()]);
     let (command, walls) = (spec.command.clone(), spec.sandbox.walls);
-    let mut is_next = false;
+    let mut is_next = past.is_some() && session.is_some();
+    if is_next {
+        task = interrupted_followup(&task);
+    }
     if let (None, Some(past)) = (&session, &past) {
         let begin = followup_start(past, &command, &attempt, starter.as_ref()).await;
         match &begin {

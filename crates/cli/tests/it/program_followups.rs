@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::exec::{lives, nap, nap_seconds, until_gone};
 use crate::programs::{Claude, Team};
 
 /// Spawns the coder, and gives it follow-ups.
@@ -32,8 +33,12 @@ const ANSWER: &str =
     r#"echo "{\"type\":\"result\",\"is_error\":false,\"result\":\"told $(cat "$session")\"}""#;
 
 fn team(script: &str) -> Team {
+    team_of(RULES, script)
+}
+
+fn team_of(rules: &str, script: &str) -> Team {
     let keys = json!({ "budget": { "cost_usd": 0.5 }, "prompt": "You write code." });
-    Team::new(RULES, &json!({ "cost_usd": 1.2 }), &[("coder", script, keys)])
+    Team::new(rules, &json!({ "cost_usd": 1.2 }), &[("coder", script, keys)])
 }
 
 /// How the follow-ups began.
@@ -56,6 +61,34 @@ fn g29_a_followup_of_a_program_continues_in_its_session() {
     let events = claude.team.stage.said(&["events", "last"]);
     assert!(events.contains("it continues in the session s-1 of first"), "{events}");
     assert_eq!(claude.team.stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
+/// G29: a program that was killed with a follow-up continues in the same session, is told that it was interrupted and its last
+/// task, which the session may not have, and everything is booked once.
+#[test]
+fn g29_a_killed_followup_continues_in_its_session() {
+    let hang = format!(
+        "if [[ \" $* \" == *\" --resume \"* && ! -e ~/hung ]]; then touch ~/hung; sleep {}; fi\n",
+        nap_seconds()
+    );
+    let rules = RULES.replace("turn: 3", "turn: 99");
+    let claude = Claude::new(team_of(&rules, ""), &format!("{SESSION}{hang}{ANSWER}"));
+    let mut playing = claude.plays(&["run", &claude.team.file]);
+    playing.until("followup_started");
+    claude.team.upstream.was_asked(2);
+    while !lives(&nap()) {
+        std::thread::yield_now();
+    }
+    playing.kill();
+    until_gone(&nap());
+    let ended = claude.plays(&["resume", "last"]).end();
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
+    let output = ended.result()["output"].as_str().unwrap().to_owned();
+    let said = ["Write it.|Test it.|You were interrupted.", "Your last task was:", "Test it.|"];
+    let places = said.map(|text| output.rfind(text).unwrap_or_else(|| panic!("{text}: {output}")));
+    assert!(places.is_sorted(), "{output}");
+    assert_eq!((starts(&claude.team).len(), claude.team.upstream.asked().len()), (1, 3));
+    assert_eq!(claude.team.end("lead").1, 300_000_000);
 }
 
 /// G29: without the files of its session, or with a link in their place, it begins anew, is told what was said, and the journal

@@ -26,6 +26,8 @@ const CODEX_EVENTS: &str = concat!("--", "json");
 /// What a program is told that was interrupted. Its session has the task.
 const CONTINUE: &str =
     "You were interrupted. Continue with your task where you stopped, and check first what is done already.";
+/// What it is told of a task that is not its session's first: it may not have read it.
+const LAST_TASK: &str = "Your last task was:";
 /// A longer line of output is not read.
 const LINE_BYTES_MAX: usize = 8 << 20;
 
@@ -160,6 +162,12 @@ impl AgentStart {
         let (file, installation) = installed(arguments.first().map(OsString::as_os_str));
         Ok(Self { arguments, environment, file, installation, output })
     }
+}
+
+/// What a program is told that was interrupted in the session of an earlier agent.
+#[must_use]
+pub fn interrupted_followup(task: &str) -> String {
+    format!("{CONTINUE} {LAST_TASK}\n\n{task}")
 }
 
 /// Where a program keeps the sessions that it can be continued by in another folder, if that is known.
