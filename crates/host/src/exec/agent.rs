@@ -129,7 +129,7 @@ impl AgentStart {
                 (all, AgentOutput::Codex, None)
             }
             ProgramCommand::Known(KnownProgram::Opencode) => {
-                let config = opencode_config(&anthropic, &open_ai, key);
+                let config = opencode_config(&anthropic, &open_ai, key, user);
                 let variable = ("OPENCODE_CONFIG_CONTENT".to_owned(), config);
                 if session.is_some() {
                     return Err(AgentStartError::NoSessions);
@@ -230,14 +230,24 @@ fn claude_settings(url: &str, sandbox: OwnSandbox) -> String {
     settings.to_string()
 }
 
-fn opencode_config(anthropic: &str, open_ai: &str, key: &str) -> String {
+/// The providers that would answer are the only ones: it calls the first that it knows a key of, and the gateway's key is set
+/// for all.
+fn opencode_config(anthropic: &str, open_ai: &str, key: &str, user: &UserEnvironment) -> String {
     let provider = |url: &str| json!({ "options": { "baseURL": url, "apiKey": key } });
     let providers = json!({
         "anthropic": provider(&format!("{anthropic}/v1")),
         "google": provider(&format!("{anthropic}/v1beta")),
         "openai": provider(open_ai),
     });
-    json!({ "provider": providers, "autoupdate": false, "share": "disabled" }).to_string()
+    let answered = [
+        ("anthropic", CalledProviders::Anthropic),
+        ("google", CalledProviders::Gemini),
+        ("openai", CalledProviders::OpenAi),
+    ];
+    let answered = answered.into_iter().filter(|(_, called)| keys::check("opencode", *called, user).is_ok());
+    let enabled: Vec<&str> = answered.map(|(name, _)| name).collect();
+    json!({ "provider": providers, "enabled_providers": enabled, "autoupdate": false, "share": "disabled" })
+        .to_string()
 }
 
 /// How the output of a program is read.
@@ -461,6 +471,20 @@ mod tests {
         let codex = ProgramCommand::Known(KnownProgram::Codex);
         let start = AgentStart::new(&codex, AgentWork::Task("--full-auto"), &place, &user).unwrap();
         assert_eq!(&start.arguments[start.arguments.len() - 2..], ["--", "--full-auto"]);
+    }
+
+    /// opencode would choose a provider that nobody has a key of.
+    #[test]
+    fn opencode_calls_the_providers_that_the_user_has_keys_of() {
+        let mut user = UserEnvironment::default();
+        user.open_ai_key.get_or_insert("k".to_owned());
+        let place =
+            AgentPlace { gateway: "127.0.0.1:4100".parse().unwrap(), key: "run-key", walls: BoxWalls::Whole };
+        let command = ProgramCommand::Known(KnownProgram::Opencode);
+        let start = AgentStart::new(&command, AgentWork::Task("Go."), &place, &user).unwrap();
+        let config = start.environment.iter().find(|(name, _)| name == "OPENCODE_CONFIG_CONTENT").unwrap();
+        let config: Value = serde_json::from_str(config.1.to_str().unwrap()).unwrap();
+        assert_eq!(config["enabled_providers"], json!(["openai"]));
     }
 
     /// A program continues in its session and is not told its task again. What it names is never an option.
