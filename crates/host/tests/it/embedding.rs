@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use spinney::model::{AttemptError, Model};
 use spinney::tool::{Pending, ToolAnswer};
 use spinney::tree::{ProgramRun, ProgramRunner};
+use spinney::{NoDriver, StartError};
 use spinney_drivers::http::ModelKey;
 use spinney_host::prelude::*;
 use spinney_host::{HostResumeError, HostStartError};
@@ -264,22 +265,23 @@ async fn a_halted_tree_is_waited_for_again_after_a_raise() {
     host.home().shutdown(Shutdown::Kill).await;
 }
 
-/// Answers in the place of programs, with what each was told.
-struct PlayedPrograms;
+/// Runs no program: the trees of these tests do not get that far.
+struct NoPrograms;
 
-impl ProgramRunner for PlayedPrograms {
+impl ProgramRunner for NoPrograms {
     fn model(&self) -> Arc<dyn Model> {
         Arc::new(FunctionModel::new(|_| async { Ok(ModelAnswer::text("no program calls it")) }))
     }
 
     fn run(&self, run: ProgramRun) -> Pending<Result<ToolAnswer, AttemptError>> {
-        Box::pin(async move { Ok(ToolAnswer::text(format!("{} was told: {}", run.agent, run.task))) })
+        Box::pin(async move { Ok(ToolAnswer::text(run.task)) })
     }
 }
 
-/// A tree whose agents are programs starts in a host that was told who runs them, and in no other.
+/// A host that was told who runs programs gets as far as their boxes, which this process has no `main` for. Another one refuses
+/// the tree before.
 #[tokio::test]
-async fn a_host_runs_the_programs_of_its_trees() {
+async fn a_host_is_told_who_runs_the_programs_of_its_trees() {
     let folder = tempfile::tempdir().unwrap();
     let tree = "name: writer
 goal: Dig a hole.
@@ -296,10 +298,16 @@ agents: { writer: { program: [echo, '{{ goal }}'] } }
         host(&folder).with_model("small".parse().unwrap(), Arc::new(model))
     };
     let refused = silent().start_with(&request).await.map(drop).unwrap_err();
-    assert!(matches!(refused, HostStartError::Start(_)), "{refused:?}");
-    let host = silent().with_programs(Arc::new(PlayedPrograms));
-    let refused = host.start(&file).await.map(drop).unwrap_err();
-    assert!(matches!(refused, HostStartError::BoxNotAllowed(_)), "{refused:?}");
-    let result = host.start_with(&request).await.unwrap().result().await.unwrap();
-    assert_eq!((result.state, result.output.as_str()), (COMPLETED, "writer was told: Dig a hole."));
+    assert!(
+        matches!(refused, HostStartError::Start(StartError::NoDriver(NoDriver::Program { .. }))),
+        "{refused:?}"
+    );
+    let host = silent().with_programs(Arc::new(NoPrograms));
+    let asked = host.start(&file).await.map(drop).unwrap_err();
+    assert!(matches!(asked, HostStartError::BoxNotAllowed(_)), "{asked:?}");
+    let unprepared = host.start_with(&request).await.map(drop).unwrap_err();
+    let HostStartError::Start(StartError::NoDriver(NoDriver::Discovery { message, .. })) = unprepared else {
+        panic!("{unprepared:?}")
+    };
+    assert!(message.contains("`guard_a_box`"), "{message}");
 }
