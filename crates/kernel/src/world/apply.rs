@@ -76,9 +76,7 @@ impl World {
             Event::FirstToken { call } => self.prefixes.cached(*call),
             Event::ConnectionEnded { call, .. } => self.calls.call_mut(*call).connections += 1,
             Event::SessionNamed { call, session } => self.calls.call_mut(*call).past_mut().name(session),
-            Event::FollowupStarted { call, .. } => {
-                self.calls.call_mut(*call).past_mut().has_followup_start = true;
-            }
+            Event::FollowupStarted { call, .. } => self.calls.call_mut(*call).past_mut().begin_followup(),
             Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
             Event::AttemptFailed { call, fault, spent, presumed, .. } => {

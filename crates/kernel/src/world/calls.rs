@@ -60,6 +60,11 @@ impl Past {
         self.sessions += 1;
     }
 
+    /// Records that it is known how its follow-up begins.
+    pub(crate) const fn begin_followup(&mut self) {
+        self.has_followup_start = true;
+    }
+
     /// Records a fault, or an attempt lost with its process.
     pub(crate) fn take(&mut self, fault: Option<&Fault>) {
         match fault {
