@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use spinney::bus::Watch;
 use spinney::clock::{Clock as _, SystemClock};
 use spinney::hooks::TreeHooks;
-use spinney::tree::{RequestError, TreeSnapshot};
+use spinney::tree::{ProgramRunner, RequestError, TreeSnapshot};
 use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, StartOptions, Tree};
 use spinney_journal::{ChainHash, Head, Journal, JournalFault};
 use spinney_kernel::definition::Definition;
@@ -222,6 +222,13 @@ impl Host {
     #[must_use]
     pub fn with_hooks(mut self, hooks: Arc<dyn TreeHooks>) -> Self {
         self.home = self.home.with_hooks(hooks);
+        self
+    }
+
+    /// Sets who runs the programs that are agents of its trees. Without it, no tree with such agents starts here.
+    #[must_use]
+    pub fn with_programs(mut self, runner: Arc<dyn ProgramRunner>) -> Self {
+        self.home = self.home.with_programs(runner);
         self
     }
 

@@ -7,19 +7,23 @@ use std::time::Duration;
 
 use spinney::tree::{ProgramRun, ProgramRunner};
 use spinney_drivers::wire::Secrets;
-use spinney_host::exec::agent::{AgentPlace, AgentReader, AgentReply, AgentStart, AgentWork};
+use spinney_host::exec::agent::{
+    AgentPlace, AgentReader, AgentReply, AgentStart, AgentWork, interrupted_followup, session_store,
+};
 use spinney_host::exec::environment::UserEnvironment;
 use spinney_host::exec::options::RunOptions;
 use spinney_host::user::configuration::Configuration;
 use spinney_host::user::variables::Variables;
 use spinney_host::{off_workers, with_causes};
 use spinney_kernel::budget::Used;
+use spinney_kernel::context::ProgramPast;
 use spinney_kernel::definition::{ProgramCommand, ProgramSpec};
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Deltas, Model, ModelAnswer, ModelAttempt};
-use spinney_kernel::port::program::ProgramAttempt;
-use spinney_kernel::port::tool::ToolAnswer;
+use spinney_kernel::port::program::{ProgramAttempt, ProgramStarter, SessionCopy};
+use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt};
 use spinney_kernel::primitives::{Fault, FaultKind, TreeId};
+use spinney_kernel::record::{FollowupStart, NoSession};
 use tokio::time::sleep;
 
 use crate::exec::gateway_settings;
@@ -100,7 +104,7 @@ async fn run_program(
     settings: ProgramSettings,
     calls: Arc<PendingCalls>,
 ) -> Result<ToolAnswer, AttemptError> {
-    let ProgramRun { tree, agent, spec, task, attempt, starter, session, sessions, .. } = run;
+    let ProgramRun { tree, agent, spec, mut task, attempt, starter, mut session, past, sessions, .. } = run;
     let ProgramSettings { user, gateway: settings } = settings;
     let on_limit = OnLimit::Wait(Duration::from_millis(spec.halt_wait_ms()));
     let settings = GatewaySettings { on_limit, ..settings };
@@ -113,10 +117,26 @@ async fn run_program(
     let (address, key) = (gateway.address(), gateway.key().text().to_owned());
     let keys = Secrets::new([key.clone()]);
     let (command, walls) = (spec.command.clone(), spec.sandbox.walls);
+    let mut is_next = past.is_some() && session.is_some();
+    if is_next {
+        task = interrupted_followup(&task);
+    }
+    if let (None, Some(past)) = (&session, &past) {
+        let begin = followup_start(past, &command, &attempt, starter.as_ref()).await;
+        match &begin {
+            FollowupStart::Session(found) => (session, is_next) = (Some(found.clone()), true),
+            FollowupStart::Anew(_) => task = past.retold(&task),
+        }
+        sessions.followup_started(past.agent.clone(), begin).await;
+    }
     // It looks for the program's file.
     let start = off_workers(async move || {
         let place = AgentPlace { gateway: address, key: &key, walls };
-        let work = session.as_ref().map_or(AgentWork::Task(&task), AgentWork::Rest);
+        let work = match &session {
+            None => AgentWork::Task(&task),
+            Some(session) if is_next => AgentWork::Next(session, &task),
+            Some(session) => AgentWork::Rest(session),
+        };
         AgentStart::new(&command, work, &place, &user)
     });
     let start = start.await.map_err(|error| failed(&error))?;
@@ -153,6 +173,22 @@ async fn run_program(
     let mut end = answer.end;
     (end.text, end.is_error) = (text, is_error);
     Ok(end)
+}
+
+/// Brings the session to the agent in which it continues another, if that can be.
+async fn followup_start(
+    past: &ProgramPast,
+    command: &ProgramCommand,
+    attempt: &ToolAttempt,
+    starter: &dyn ProgramStarter,
+) -> FollowupStart {
+    let Some(store) = session_store(command) else { return FollowupStart::Anew(NoSession::Unsupported) };
+    let Some(session) = &past.session else { return FollowupStart::Anew(NoSession::Unnamed) };
+    let copy = SessionCopy::new(attempt.clone(), past.agent.clone(), session.clone(), store);
+    match starter.copy_session(copy).await {
+        Ok(()) => FollowupStart::Session(session.clone()),
+        Err(why) => FollowupStart::Anew(why),
+    }
 }
 
 /// What a program printed, without the key of its gateway: the journal keeps it, and others read it.
@@ -224,6 +260,7 @@ mod tests {
         let seen = |name: &str| list["seen_with"][name].as_str();
         assert_eq!(tried_version(KnownProgram::Claude), seen("Claude Code"));
         assert_eq!(tried_version(KnownProgram::Codex), seen("Codex"));
+        assert_eq!(tried_version(KnownProgram::Opencode), seen("opencode"));
         let page = include_str!("../../../docs/programs.md");
         for program in KnownProgram::ALL {
             let tried = tried_version(program);

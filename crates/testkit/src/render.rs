@@ -6,8 +6,8 @@ use spinney_kernel::budget::{Amounts, Ceilings, Resource};
 use spinney_kernel::definition::{ApprovalScope, SubjectPattern};
 use spinney_kernel::primitives::{Actor, AgentId, Body, ConnectionTotals, Envelope, ToolName, Topic};
 use spinney_kernel::record::{
-    Adjusted, Clamped, ClockKind, Cut, Event, Exit, ModelCall, NodeEnd, NodeStart, Outcome, Restored, Span,
-    Spawned, StartOf, Summary, Work, WrapUpReason,
+    Adjusted, Clamped, ClockKind, Cut, Event, Exit, FollowupStart, ModelCall, NodeEnd, NodeStart, Outcome,
+    Restored, Span, Spawned, StartOf, Summary, Work, WrapUpReason,
 };
 use spinney_kernel::world::{AgentView, World};
 
@@ -182,6 +182,10 @@ pub(crate) fn event(event: &Event) -> String {
         Event::ConnectionsOmitted { call, totals } => more_connections(call, totals),
         Event::ProgramConnected { agent, connection } => format!("{agent} connection to {connection}"),
         Event::ProgramConnectionsOmitted { agent, totals } => more_connections(agent, totals),
+        Event::FollowupStarted { call, of, start } => match start {
+            FollowupStart::Session(session) => format!("{call} continues {of} in session {session}"),
+            FollowupStart::Anew(why) => format!("{call} continues {of} anew: {why:?}"),
+        },
         Event::CallHeldBack { call, by, until } => format!("{call} held back by {by} until {}", until.0),
         Event::CallEnded { call, outcome, spent, overrun, presumed, .. } => {
             format!("{call} ended: {}, spent {}", outcome_text(outcome), settled(spent, overrun, presumed))

@@ -90,7 +90,7 @@ fn the_programs_of_this_machine_are_listed() {
         |name: &str| ended.out.lines().find(|line| line.split_whitespace().nth(1) == Some(name)).unwrap();
     assert_eq!(line("claude"), "ok       claude             2.9.9 (Claude Code) (tried with 2.1.325)");
     assert!(line("codex").starts_with("FAILED   codex"), "{}", line("codex"));
-    assert_eq!(line("opencode"), "none     opencode           not installed (not tried yet)");
+    assert_eq!(line("opencode"), "none     opencode           not installed (tried with 1.18.18)");
     let found = stage.play_in(&["doctor", "--json"], &[("PATH", path.as_str())]).end().result();
     assert_eq!(found["ok"], json!(true), "a program that is missing breaks nothing");
     assert_eq!(

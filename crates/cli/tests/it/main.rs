@@ -64,6 +64,7 @@ mod patterns;
 #[cfg(feature = "peers")]
 mod peers;
 mod presumed;
+mod program_followups;
 mod programs;
 mod project_file;
 #[cfg(feature = "peers")]

@@ -13,16 +13,16 @@ use crate::upstream::Upstream;
 const USER_KEY: &str = "sk-the-users-own-key-0123456789";
 
 /// A tree with a lead and programs, each a script that has its task in `$1`.
-struct Team {
-    stage: TestFolder,
-    upstream: Upstream,
-    file: String,
+pub(crate) struct Team {
+    pub(crate) stage: TestFolder,
+    pub(crate) upstream: Upstream,
+    pub(crate) file: String,
     allowed: Vec<String>,
 }
 
 impl Team {
     /// `rules` is the script of the lead.
-    fn new(rules: &str, budget: &Value, programs: &[(&str, &str, Value)]) -> Self {
+    pub(crate) fn new(rules: &str, budget: &Value, programs: &[(&str, &str, Value)]) -> Self {
         let stage = TestFolder::new();
         let prices = "[prices.m]\ninput_per_mtok_usd = 0\noutput_per_mtok_usd = 1000\n";
         fs::create_dir_all(stage.folder().join("user/config/spinney")).unwrap();
@@ -30,7 +30,7 @@ impl Team {
         stage.file("script.yaml", rules);
         let scripts = stage.folder().join("scripts");
         fs::create_dir_all(&scripts).unwrap();
-        let lead = json!({ "model": "fast", "tools": ["spawn_agent", "wait_agent"] });
+        let lead = json!({ "model": "fast", "tools": ["spawn_agent", "wait_agent", "followup_task"] });
         let mut agents = serde_json::Map::from_iter([("lead".to_owned(), lead)]);
         let folder = scripts.to_str().unwrap().to_owned();
         let mut allowed = vec!["--read".to_owned(), folder.clone()];
@@ -67,7 +67,7 @@ impl Team {
         self.stage.play_in(&args, &[("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", address)])
     }
 
-    fn runs(&self) -> Ended {
+    pub(crate) fn runs(&self) -> Ended {
         self.starts(&[]).end()
     }
 
@@ -81,19 +81,52 @@ impl Team {
     }
 
     /// All events of one type.
-    fn events(&self, kind: &str) -> Vec<Value> {
+    pub(crate) fn events(&self, kind: &str) -> Vec<Value> {
         let events = self.stage.spinney(&["events", "last", "--json"]);
         assert_eq!(events.code, Some(0), "{}", events.err);
         events.json().into_iter().filter(|event| event["type"] == kind).collect()
     }
 
     /// How an agent whose name begins so ended, and what it and everything below it spent.
-    fn end(&self, agent: &str) -> (String, u64) {
+    pub(crate) fn end(&self, agent: &str) -> (String, u64) {
         let ended = self.events("agent_ended");
         let is_it = |event: &&Value| event["agent"].as_str().is_some_and(|name| name.starts_with(agent));
         let event = ended.iter().find(is_it).unwrap_or_else(|| panic!("{agent}: {ended:?}"));
         let spent = event["spent"]["cost_nanos"].as_u64().unwrap_or_default();
         (event["exit"]["state"].as_str().unwrap().to_owned(), spent)
+    }
+}
+
+/// A team whose coder is this script in the place of Claude Code.
+pub(crate) struct Claude {
+    pub(crate) team: Team,
+    path: String,
+}
+
+impl Claude {
+    pub(crate) fn new(team: Team, script: &str) -> Self {
+        let script = format!("#!/bin/bash\nANTHROPIC_API_KEY=$ANTHROPIC_AUTH_TOKEN\n{CALLS}\n{script}");
+        let bin = team.stage.folder().join("bin");
+        fs::create_dir(&bin).unwrap();
+        team.stage.file("bin/claude", &script);
+        fs::set_permissions(bin.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
+        let mut tree: Value = serde_json::from_str(&fs::read_to_string(&team.file).unwrap()).unwrap();
+        tree["agents"]["coder"]["program"] = json!("claude");
+        team.stage.file("tree.json", &tree.to_string());
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+        Self { team, path }
+    }
+
+    /// Runs or resumes the tree, with what its user allows.
+    pub(crate) fn plays(&self, words: &[&str]) -> Playing {
+        let team = &self.team;
+        let address = team.upstream.url.strip_suffix("/v1").unwrap();
+        let environment =
+            [("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", address), ("PATH", self.path.as_str())];
+        let allowed = team.allowed.iter().map(String::as_str);
+        let more = ["--json", "--allow-box", "program:claude"];
+        let all: Vec<&str> = words.iter().copied().chain(allowed).chain(more).collect();
+        team.stage.play_in(&all, &environment)
     }
 }
 
@@ -352,9 +385,7 @@ fn g29_a_killed_program_continues_in_its_session() {
         &[("coder", "", json!({ "budget": { "cost_usd": 0.5 } }))],
     );
     let claude = format!(
-        r#"#!/bin/bash
-ANTHROPIC_API_KEY=$ANTHROPIC_AUTH_TOKEN
-{CALLS}
+        r#"
 if [[ " $* " == *" --resume s-1 "* ]]; then
     echo resumed >> ~/log
     call 100 hello > /dev/null
@@ -368,21 +399,9 @@ sleep {}
 "#,
         nap_seconds()
     );
-    let bin = team.stage.folder().join("bin");
-    fs::create_dir(&bin).unwrap();
-    team.stage.file("bin/claude", &claude);
-    fs::set_permissions(bin.join("claude"), fs::Permissions::from_mode(0o755)).unwrap();
-    let mut tree: Value = serde_json::from_str(&fs::read_to_string(&team.file).unwrap()).unwrap();
-    tree["agents"]["coder"]["program"] = json!("claude");
-    team.stage.file("tree.json", &tree.to_string());
-    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
-    let address = team.upstream.url.strip_suffix("/v1").unwrap();
-    let environment =
-        [("ANTHROPIC_API_KEY", USER_KEY), ("ANTHROPIC_BASE_URL", address), ("PATH", path.as_str())];
-    let mut allowed: Vec<&str> = team.allowed.iter().map(String::as_str).collect();
-    allowed.extend(["--allow-box", "program:claude"]);
-    let mut playing =
-        team.stage.play_in(&[&["run", &team.file, "--json"], &allowed[..]].concat(), &environment);
+    let claude = Claude::new(team, &claude);
+    let team = &claude.team;
+    let mut playing = claude.plays(&["run", &team.file]);
     playing.until("session_named");
     team.upstream.was_asked(1);
     while !lives(&nap()) {
@@ -390,8 +409,7 @@ sleep {}
     }
     playing.kill();
     until_gone(&nap());
-    let resume = [&["resume", "last", "--json"], &allowed[..]].concat();
-    let ended = team.stage.play_in(&resume, &environment).end();
+    let ended = claude.plays(&["resume", "last"]).end();
     assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.err);
     let output = ended.result()["output"].as_str().unwrap().to_owned();
     assert!(output.starts_with("home: started resumed; told: You were interrupted."), "{output}");

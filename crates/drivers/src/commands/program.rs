@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney_kernel::definition::{BoxWalls, HostRequests, Network};
-use spinney_kernel::port::program::{OnOutput, ProgramAnswer, ProgramAttempt, ProgramStarter};
+use spinney_kernel::port::program::{OnOutput, ProgramAnswer, ProgramAttempt, ProgramStarter, SessionCopy};
 use spinney_kernel::port::{FolderAccess, Pending, Rights};
+use spinney_kernel::record::NoSession;
 
 use super::answer::{PRINTED_NOTHING, answer, refused_connections};
 use super::changed_settings::SearchEnd;
@@ -22,7 +23,7 @@ use crate::sandbox::{
     BoxLauncher, BoxLimits, BoxListener, BoxNetwork, BoxTierChoice, BoxedCommand, BoxedEnd, Confinement,
     KeptOutput, LocalhostMeaning, OutputStream, PlacedPath,
 };
-use crate::workspace::OutputMarks;
+use crate::workspace::{COPY, OutputMarks, SessionFilesError, SessionPlace, WorkspaceFault, Workspaces};
 
 /// Kept of the beginning and of the end of each output.
 const KEPT_BYTES: usize = 1 << 20;
@@ -41,6 +42,19 @@ impl ProgramStarter for Commands {
     fn run(&self, attempt: ProgramAttempt) -> Pending<Result<ProgramAnswer, String>> {
         let commands = self.clone();
         Box::pin(async move { commands.run_program(attempt).await })
+    }
+
+    fn copy_session(&self, order: SessionCopy) -> Pending<Result<(), NoSession>> {
+        Box::pin(off_worker(move || {
+            copy_session(&order).map_err(|error| match error {
+                SessionFilesError::Gone => NoSession::Gone,
+                SessionFilesError::TooLarge => NoSession::TooLarge,
+                SessionFilesError::Io(error) => {
+                    tracing::warn!("the session of `{}` cannot be copied: {error}", order.from);
+                    NoSession::NotCopied
+                }
+            })
+        }))
     }
 }
 
@@ -94,13 +108,12 @@ impl Commands {
             memory_bytes: spec.memory_bytes.unwrap_or(MEMORY_BYTES_MAX),
             disk_bytes: spec.disk_bytes.unwrap_or(DISK_BYTES_MAX),
         };
-        let mut begin = only_writable(&attempt.rights).unwrap_or(folders.scratch);
+        let begin = begins_in(folders.scratch, copy.as_ref().map(|copy| &copy.folder), &attempt.rights);
         if let Some(copy) = &copy {
             let unusable = |error: std::io::Error| format!("its folder cannot be used: {}", error.kind());
             ready.workspace.link_copy().map_err(unusable)?;
             made.write.push(copy.folder.clone());
             made.read.push(copy.objects.clone());
-            begin.clone_from(&copy.folder);
         }
         if spec.walls != BoxWalls::None {
             made.served_port = Some(gateway.port());
@@ -156,6 +169,28 @@ impl Commands {
         answer.text = all.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
         Ok(ProgramAnswer::new(stdout, stderr, answer))
     }
+}
+
+/// Copies the files of a session into the home of an agent.
+fn copy_session(
+    SessionCopy { attempt, from, session, store, .. }: &SessionCopy,
+) -> Result<(), SessionFilesError> {
+    let Some(folder) = &attempt.workspace else { return Err(SessionFilesError::Gone) };
+    let (tree, to) = (folder.origin().tree, folder.origin().agent());
+    let io = |fault: WorkspaceFault| fault.source;
+    let workspaces = Workspaces::below(folder.root(), tree).map_err(io)?;
+    let agent = folder.path();
+    let scratch = workspaces.agent(to).map_err(io)?.command_folders(&agent)?.scratch;
+    let copy = agent.canonicalize()?.join(COPY);
+    let begin = begins_in(scratch, attempt.working_copy.is_some().then_some(&copy), &attempt.rights);
+    let first = store.first.map(|name| name(&begin));
+    let place = SessionPlace { folder: store.folder, levels: store.levels, first };
+    workspaces.copy_session((from, to), session, &place)
+}
+
+/// The folder in which a program begins.
+fn begins_in(scratch: PathBuf, copy: Option<&PathBuf>, rights: &Rights) -> PathBuf {
+    copy.cloned().or_else(|| only_writable(rights)).unwrap_or(scratch)
 }
 
 /// The folder in which a program begins that has no working copy: the one that it was granted to write, if it is one.

@@ -29,6 +29,8 @@ mod outputs;
 mod place;
 #[cfg(all(feature = "processes", target_os = "linux"))]
 mod scratch;
+#[cfg(all(feature = "processes", target_os = "linux"))]
+mod session_files;
 mod short;
 mod step;
 mod step_writer;
@@ -48,5 +50,7 @@ pub(crate) const COPY: &str = "copy";
 
 #[cfg(all(feature = "processes", target_os = "linux"))]
 pub(crate) use scratch::CommandFolders;
+#[cfg(all(feature = "processes", target_os = "linux"))]
+pub(crate) use session_files::{SessionFilesError, SessionPlace};
 pub use step::{Metadata, Step};
 pub use step_writer::StepWriter;

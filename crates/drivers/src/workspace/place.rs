@@ -83,6 +83,12 @@ impl Workspaces {
         self.tree
     }
 
+    /// The handle of the folder with the workspaces of its agents.
+    #[cfg(all(feature = "processes", target_os = "linux"))]
+    pub(super) fn folder(&self) -> &Dir {
+        &self.folder
+    }
+
     /// A folder for a server of tools, which no agent has: the id of an agent has no dot.
     ///
     /// # Errors

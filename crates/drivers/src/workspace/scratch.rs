@@ -11,7 +11,7 @@ use super::history::HISTORY;
 use super::outputs::OUTPUTS;
 use super::{COPY, Workspace, folder};
 
-const SCRATCH: &str = "scratch";
+pub(super) const SCRATCH: &str = "scratch";
 /// Links in it, so that paths are the same for commands as for file tools.
 const LINKS: [(&str, &str); 3] = [(OUTPUTS, "../outputs"), (FOLDER, "../offload"), (HISTORY, "../history")];
 

@@ -64,7 +64,7 @@ pub const fn tried_version(program: KnownProgram) -> Option<&'static str> {
     match program {
         KnownProgram::Claude => Some("2.1.325"),
         KnownProgram::Codex => Some("0.166.0"),
-        KnownProgram::Opencode => None,
+        KnownProgram::Opencode => Some("1.18.18"),
     }
 }
 

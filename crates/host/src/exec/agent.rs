@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use spinney_drivers::sandbox::Confinement;
 use spinney_kernel::definition::{BoxWalls, KnownProgram, ProgramCommand};
-use spinney_kernel::port::program::InstalledPath;
+use spinney_kernel::port::program::{InstalledPath, SessionStore};
 use spinney_kernel::primitives::{CommandExit, SessionId};
 
 use super::boxed::installation;
-use super::claude::SWITCHES;
+use super::claude::{SWITCHES, project_name};
 use super::codex::{CodexArguments, WebSearch};
 use super::environment::{UserEnvironment, gateway_variables};
 use super::keys::{self, CalledProviders};
@@ -26,6 +26,8 @@ const CODEX_EVENTS: &str = concat!("--", "json");
 /// What a program is told that was interrupted. Its session has the task.
 const CONTINUE: &str =
     "You were interrupted. Continue with your task where you stopped, and check first what is done already.";
+/// What it is told of a task that is not its session's first: it may not have read it.
+const LAST_TASK: &str = "Your last task was:";
 /// A longer line of output is not read.
 const LINE_BYTES_MAX: usize = 8 << 20;
 
@@ -50,6 +52,19 @@ pub enum AgentWork<'a> {
     Task(&'a str),
     /// The rest of what it was told in a session, which a crash interrupted.
     Rest(&'a SessionId),
+    /// Another task, in the session of an earlier one.
+    Next(&'a SessionId, &'a str),
+}
+
+impl<'a> AgentWork<'a> {
+    /// The session that it continues in, and what it is told there.
+    const fn parts(self) -> (Option<&'a SessionId>, &'a str) {
+        match self {
+            Self::Task(task) => (None, task),
+            Self::Rest(session) => (Some(session), CONTINUE),
+            Self::Next(session, task) => (Some(session), task),
+        }
+    }
 }
 
 /// Where a program finds the gateway, and what surrounds it.
@@ -92,50 +107,47 @@ impl AgentStart {
         let (anthropic, open_ai) = (format!("http://{gateway}"), format!("http://{gateway}/v1"));
         let own = if *walls == BoxWalls::None { OwnSandbox::AsSet } else { OwnSandbox::Off };
         let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let (session, told) = work.parts();
         let (arguments, output, extra) = match command {
             ProgramCommand::Known(KnownProgram::Claude) => {
                 let settings = claude_settings(&anthropic, own);
                 let mode = if own == OwnSandbox::Off { "bypassPermissions" } else { "acceptEdits" };
                 let mut all = words(&["claude", "-p", "--output-format", "stream-json", "--verbose"]);
                 all.extend(words(&["--settings", &settings, "--permission-mode", mode]));
-                match work {
-                    AgentWork::Task(task) => all.extend(words(&["--", task])),
-                    AgentWork::Rest(session) => {
-                        all.extend(words(&["--resume", session.as_str(), "--", CONTINUE]));
-                    }
-                }
+                session.into_iter().for_each(|session| all.extend(words(&["--resume", session.as_str()])));
+                all.extend(words(&["--", told]));
                 // It refuses to work without questions as root, unless it knows that something is around it.
                 let sandbox = (own == OwnSandbox::Off).then(|| ("IS_SANDBOX".to_owned(), "1".to_owned()));
                 (all, AgentOutput::Claude, sandbox)
             }
             ProgramCommand::Known(KnownProgram::Codex) => {
                 let mut given = words(&["exec", CODEX_EVENTS, "--skip-git-repo-check"]);
-                match work {
-                    AgentWork::Task(task) => given.extend(words(&["--", task])),
-                    AgentWork::Rest(session) => {
-                        given.extend(words(&["resume", session.as_str(), "--", CONTINUE]));
-                    }
-                }
+                session.into_iter().for_each(|session| given.extend(words(&["resume", session.as_str()])));
+                given.extend(words(&["--", told]));
                 let led = CodexArguments::read(&given)?.leading_to(&open_ai, WebSearch::Refused, own);
                 let all = [OsString::from("codex")].into_iter().chain(led).collect();
                 (all, AgentOutput::Codex, None)
             }
             ProgramCommand::Known(KnownProgram::Opencode) => {
-                let config = opencode_config(&anthropic, &open_ai, key);
+                let config = opencode_config(&anthropic, &open_ai, key, user);
                 let variable = ("OPENCODE_CONFIG_CONTENT".to_owned(), config);
-                let AgentWork::Task(task) = work else { return Err(AgentStartError::NoSessions) };
-                let all = words(&["opencode", "run", "--", task]);
+                if session.is_some() {
+                    return Err(AgentStartError::NoSessions);
+                }
+                let all = words(&["opencode", "run", "--", told]);
                 (all, AgentOutput::Plain, Some(variable))
             }
             ProgramCommand::Words(template) => {
-                let AgentWork::Task(task) = work else { return Err(AgentStartError::NoSessions) };
+                if session.is_some() {
+                    return Err(AgentStartError::NoSessions);
+                }
                 let place =
                     GatewayPlace { anthropic: &anthropic, open_ai: &open_ai, gemini: &anthropic, key };
                 // Before the task is in it: a task may well speak of a key.
                 let led = template.clone().with_fixed_words(|word| {
                     place.fill(vec![word.into()]).pop()?.into_string().ok().filter(|filled| filled != word)
                 });
-                let all = ProgramCommand::fill(&led, task)?;
+                let all = ProgramCommand::fill(&led, told)?;
                 (all.into_iter().map(OsString::from).collect(), AgentOutput::Plain, None)
             }
         };
@@ -149,6 +161,27 @@ impl AgentStart {
         let environment = environment.map(|(name, value)| (OsString::from(name), value)).collect();
         let (file, installation) = installed(arguments.first().map(OsString::as_os_str));
         Ok(Self { arguments, environment, file, installation, output })
+    }
+}
+
+/// What a program is told that was interrupted in the session of an earlier agent.
+#[must_use]
+pub fn interrupted_followup(task: &str) -> String {
+    format!("{CONTINUE} {LAST_TASK}\n\n{task}")
+}
+
+/// Where a program keeps the sessions that it can be continued by in another folder, if that is known.
+#[must_use]
+pub const fn session_store(command: &ProgramCommand) -> Option<SessionStore> {
+    match command {
+        ProgramCommand::Known(KnownProgram::Claude) => {
+            Some(SessionStore { folder: ".claude/projects", levels: 1, first: Some(project_name) })
+        }
+        ProgramCommand::Known(KnownProgram::Codex) => {
+            // Year, month and day.
+            Some(SessionStore { folder: ".codex/sessions", levels: 3, first: None })
+        }
+        ProgramCommand::Known(KnownProgram::Opencode) | ProgramCommand::Words(_) => None,
     }
 }
 
@@ -197,14 +230,24 @@ fn claude_settings(url: &str, sandbox: OwnSandbox) -> String {
     settings.to_string()
 }
 
-fn opencode_config(anthropic: &str, open_ai: &str, key: &str) -> String {
+/// The providers that would answer are the only ones: it calls the first that it knows a key of, and the gateway's key is set
+/// for all.
+fn opencode_config(anthropic: &str, open_ai: &str, key: &str, user: &UserEnvironment) -> String {
     let provider = |url: &str| json!({ "options": { "baseURL": url, "apiKey": key } });
     let providers = json!({
         "anthropic": provider(&format!("{anthropic}/v1")),
         "google": provider(&format!("{anthropic}/v1beta")),
         "openai": provider(open_ai),
     });
-    json!({ "provider": providers, "autoupdate": false, "share": "disabled" }).to_string()
+    let answered = [
+        ("anthropic", CalledProviders::Anthropic),
+        ("google", CalledProviders::Gemini),
+        ("openai", CalledProviders::OpenAi),
+    ];
+    let answered = answered.into_iter().filter(|(_, called)| keys::check("opencode", *called, user).is_ok());
+    let enabled: Vec<&str> = answered.map(|(name, _)| name).collect();
+    json!({ "provider": providers, "enabled_providers": enabled, "autoupdate": false, "share": "disabled" })
+        .to_string()
 }
 
 /// How the output of a program is read.
@@ -430,6 +473,20 @@ mod tests {
         assert_eq!(&start.arguments[start.arguments.len() - 2..], ["--", "--full-auto"]);
     }
 
+    /// opencode would choose a provider that nobody has a key of.
+    #[test]
+    fn opencode_calls_the_providers_that_the_user_has_keys_of() {
+        let mut user = UserEnvironment::default();
+        user.open_ai_key.get_or_insert("k".to_owned());
+        let place =
+            AgentPlace { gateway: "127.0.0.1:4100".parse().unwrap(), key: "run-key", walls: BoxWalls::Whole };
+        let command = ProgramCommand::Known(KnownProgram::Opencode);
+        let start = AgentStart::new(&command, AgentWork::Task("Go."), &place, &user).unwrap();
+        let config = start.environment.iter().find(|(name, _)| name == "OPENCODE_CONFIG_CONTENT").unwrap();
+        let config: Value = serde_json::from_str(config.1.to_str().unwrap()).unwrap();
+        assert_eq!(config["enabled_providers"], json!(["openai"]));
+    }
+
     /// A program continues in its session and is not told its task again. What it names is never an option.
     #[test]
     fn a_program_continues_in_its_session() {
@@ -449,6 +506,14 @@ mod tests {
         assert_eq!(codex[codex.len() - 4..], ["resume", "0199a-b", "--", CONTINUE]);
         let own = ProgramCommand::words(&["agent", "{{ goal }}"]).unwrap();
         assert!(AgentStart::new(&own, AgentWork::Rest(&session), &place, &user).is_err());
+        for (command, resume) in [(KnownProgram::Claude, "--resume"), (KnownProgram::Codex, "resume")] {
+            let command = ProgramCommand::Known(command);
+            let start =
+                AgentStart::new(&command, AgentWork::Next(&session, "--help"), &place, &user).unwrap();
+            assert_eq!(start.arguments[start.arguments.len() - 4..], [resume, "0199a-b", "--", "--help"]);
+            assert!(session_store(&command).is_some());
+        }
+        assert!(session_store(&own).is_none());
         let mut reader = AgentReader::new(AgentOutput::Claude);
         reader.read(b"{\"type\":\"system\",\"session_id\":\"--dangerously-skip-permissions\"}\n");
         assert_eq!(reader.session(), None);

@@ -23,6 +23,8 @@ pub const SWITCHES: [&str; 8] = [
     "CLAUDE_CODE_USE_VERTEX",
 ];
 
+/// A longer name of a folder of sessions is cut, and gets a hash.
+const PROJECT_NAME_MAX: usize = 200;
 /// The most that a file of settings may have.
 const SETTINGS_BYTES_MAX: u64 = 4 << 20;
 
@@ -48,6 +50,30 @@ impl Drop for SettingsFile {
     fn drop(&mut self) {
         // What is left of it after a crash is the key of a gateway that is gone.
         let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// The folder of a folder's sessions, as Claude Code names it.
+pub fn project_name(folder: &Path) -> String {
+    let path = folder.to_string_lossy();
+    let plain = |unit: u16| char::from_u32(unit.into()).filter(char::is_ascii_alphanumeric).unwrap_or('-');
+    let name: String = path.encode_utf16().map(plain).collect();
+    if name.len() <= PROJECT_NAME_MAX {
+        return name;
+    }
+    let hash =
+        path.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)));
+    format!("{}-{}", &name[..PROJECT_NAME_MAX], base_36(hash.unsigned_abs()))
+}
+
+fn base_36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    loop {
+        digits.extend(char::from_digit(number % 36, 36));
+        number /= 36;
+        if number == 0 {
+            return digits.into_iter().rev().collect();
+        }
     }
 }
 
@@ -129,4 +155,19 @@ fn settings_in(value: &OsStr) -> Result<Map<String, Value>, BadArguments> {
         return Err(BadArguments(format!("`env` in {place} is not an object: make it one, or leave it out")));
     }
     Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Claude Code 2.1.325 names them; the hash is that of its JavaScript.
+    #[test]
+    fn a_folder_of_sessions_is_named_as_claude_code_names_it() {
+        assert_eq!(project_name(Path::new("/a/.home/a_b-c")), "-a--home-a-b-c");
+        assert_eq!(project_name(Path::new("/wörk/𝒳")), "-w-rk---");
+        let long = format!("/{}", "wörk/".repeat(50));
+        let name = project_name(Path::new(&long));
+        assert_eq!((name.len(), &name[PROJECT_NAME_MAX..]), (207, "-xkjui9"));
+    }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::brief::Brief;
 use super::folded::Folded;
 use super::message::Texts;
+use super::program_past::ProgramRecord;
 use super::text::LAST_CALL;
 use super::{Message, Offloaded, Origin, SharedAs};
 use crate::budget::{Amounts, Ceilings};
@@ -25,6 +26,10 @@ pub(super) struct Context {
     pub(super) unread: Option<Box<Unread>>,
     /// Long tool outputs in its workspace. Most agents have none.
     pub(super) offloads: Option<Box<Offloads>>,
+    /// Whether it may give follow-ups to its children.
+    pub(super) follows_up: bool,
+    /// If it is a program.
+    pub(super) program: Option<Box<ProgramRecord>>,
     /// Every message, if the fold keeps them.
     pub(super) all: Option<Box<All>>,
 }

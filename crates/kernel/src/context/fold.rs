@@ -12,12 +12,13 @@ use serde::{Deserialize, Serialize};
 use super::agent_context::{Context, Reader};
 use super::brief::{Briefs, Own, System};
 use super::message::{SharedAs, Texts, task_last};
+use super::program_past::ProgramPast;
 use super::summary::Summarising;
 use super::text::{NO_MESSAGE, clamp_text, heard, outcome_text, repeats_text};
 use super::{Attachments, CallPurpose, Message, OpenCall, OpenCalls, Origin, Packet, SharedValues, offload};
 use crate::budget::Amounts;
 use crate::context::offload::Whole;
-use crate::definition::Definition;
+use crate::definition::{Builtin, Definition};
 use crate::primitives::{Actor, AgentId, Body, ByName, Category, Seq, TreeId, ValueName, make_room};
 use crate::record::{
     Event, Exit, Outcome, RULES, Said, Span, Spawned, Summary, ToolAsk, TurnKind, WaitFor, Work,
@@ -120,6 +121,12 @@ impl Contexts {
                 self.letter(to, Message::Heard { from: from.clone(), text, category, along });
             }
             Event::CallAsked { agent, work, .. } => self.asked(agent, work),
+            Event::SessionNamed { call, session } => {
+                let agent = self.open.find(*call).and_then(|call| self.agents.get_mut(&call.agent));
+                if let Some(program) = agent.and_then(|context| context.program.as_mut()) {
+                    program.session = Some(session.clone());
+                }
+            }
             Event::ToolAnswered { agent, ask, body, is_error, value } => {
                 let along = Attachments::boxed(None, body.parts());
                 match value {
@@ -257,6 +264,12 @@ impl Contexts {
         self.agents.get(agent)?.said().map(|(body, _)| body)
     }
 
+    /// What a living agent continues that is a program with a follow-up.
+    #[must_use]
+    pub fn program_past(&self, agent: &AgentId) -> Option<&Arc<ProgramPast>> {
+        self.agents.get(agent)?.program.as_ref()?.past.as_ref()
+    }
+
     /// One of the tool calls in a living agent's last answer.
     #[must_use]
     pub fn ask(&self, agent: &AgentId, ask: u32) -> Option<&ToolAsk> {
@@ -284,6 +297,8 @@ impl Contexts {
             list: MessageList::default(),
             unread: None,
             offloads: None,
+            follows_up: spawned.caps.tools.has(Builtin::FollowupTask.as_str()),
+            program: None,
         };
         first.into_iter().for_each(|first| context.push(Arc::new(first)));
         for (seq, letter) in self.unspawned.remove(&spawned.agent).unwrap_or_default() {
@@ -312,6 +327,11 @@ impl Contexts {
     }
 
     fn asked(&mut self, agent: &AgentId, work: &Work) {
+        if let Work::Tool(tool) = work
+            && tool.is_program
+        {
+            return self.program_asked(agent, &tool.args);
+        }
         let (Work::Model(model), Some(context)) = (work, self.agents.get_mut(agent)) else { return };
         if model.outside.is_some() {
             return;
@@ -379,6 +399,12 @@ impl Contexts {
                 return;
             }
             CallPurpose::Tool(_) | CallPurpose::Child | CallPurpose::Wait(_) | CallPurpose::Question => {}
+        }
+        if let Some(program) = self.agents.get_mut(&agent).and_then(|context| context.program.as_mut()) {
+            if let Outcome::Done { body, .. } = outcome {
+                program.answered(body);
+            }
+            return;
         }
         let wait = if let CallPurpose::Wait(wait) = &purpose { Some(wait.as_ref()) } else { None };
         let returned = self.returned(&agent, wait, outcome);

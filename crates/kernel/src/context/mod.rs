@@ -14,6 +14,7 @@ mod frame;
 mod message;
 pub mod offload;
 mod open_calls;
+mod program_past;
 mod shared;
 mod summary;
 mod text;
@@ -34,6 +35,7 @@ pub use folded::Folded;
 pub use frame::Frame;
 pub use message::{Message, Offloaded, Origin, Packet, SharedAs};
 pub use open_calls::{CallPurpose, OpenCall, OpenCalls};
+pub use program_past::ProgramPast;
 pub use shared::{SharedText, SharedValue, SharedValues};
 pub(crate) use summary::summary_tokens;
 pub(crate) use text::{

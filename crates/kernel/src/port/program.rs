@@ -2,10 +2,12 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::port::Pending;
 use crate::port::tool::{ToolAnswer, ToolAttempt};
+use crate::primitives::{AgentId, SessionId};
+use crate::record::NoSession;
 
 /// Starts the programs of the agents of one tree.
 pub trait ProgramStarter: Send + Sync {
@@ -13,6 +15,41 @@ pub trait ProgramStarter: Send + Sync {
     ///
     /// The error says why it was not started.
     fn run(&self, order: ProgramAttempt) -> Pending<Result<ProgramAnswer, String>>;
+
+    /// Copies the files of the session of a program that has ended to where the program of another agent finds them.
+    ///
+    /// The error says why that begins anew; then it has none of the files.
+    fn copy_session(&self, order: SessionCopy) -> Pending<Result<(), NoSession>>;
+}
+
+/// A session with what its files are copied for.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SessionCopy {
+    /// The agent that continues in it.
+    pub attempt: ToolAttempt,
+    /// The agent of the same tree whose program named it.
+    pub from: AgentId,
+    pub session: SessionId,
+    pub store: SessionStore,
+}
+
+/// Where a program keeps its sessions. The names of their files end with the session, but for `.jsonl`.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionStore {
+    /// Below its home.
+    pub folder: &'static str,
+    /// How many folders in each other are below that, until the files.
+    pub levels: usize,
+    /// The name of the first of them, if that comes from the folder in which the program begins.
+    pub first: Option<fn(&Path) -> String>,
+}
+
+impl SessionCopy {
+    #[must_use]
+    pub const fn new(attempt: ToolAttempt, from: AgentId, session: SessionId, store: SessionStore) -> Self {
+        Self { attempt, from, session, store }
+    }
 }
 
 /// A program with everything that it is started with.

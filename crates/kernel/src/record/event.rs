@@ -13,8 +13,8 @@ use crate::primitives::{
     SourceFiles, StoredFile, Time, TimerId, TokenCount, ToolName, TraceParent, TreeId, ValueName,
 };
 use crate::record::{
-    Adjusted, AgentSnapshot, BreakerState, ClockKind, Cut, Exit, FrameIx, HeldBy, LeftOut, NodeEnd,
-    NodeStart, OnTimeout, Outcome, Question, Shortened, Span, Spawned, Summary, ValueForm, WaitFor,
+    Adjusted, BreakerState, ClockKind, Cut, Exit, FollowupStart, FrameIx, HeldBy, LeftOut, NodeEnd,
+    NodeStart, OnTimeout, Outcome, Question, Restored, Shortened, Span, Spawned, Summary, ValueForm, WaitFor,
     WaitReason, Work,
 };
 
@@ -201,6 +201,12 @@ pub enum Event {
     SessionNamed {
         call: CallId,
         session: SessionId,
+    },
+    /// A program that is an agent begins with a follow-up of the agent `of`.
+    FollowupStarted {
+        call: CallId,
+        of: AgentId,
+        start: FollowupStart,
     },
     /// After a restart, the same attempt was started again under the same key and hold. A program continues in its session.
     CallResumed {
@@ -456,6 +462,7 @@ impl Event {
             Self::ProgramConnected { .. } => "program_connected",
             Self::ProgramConnectionsOmitted { .. } => "program_connections_omitted",
             Self::SessionNamed { .. } => "session_named",
+            Self::FollowupStarted { .. } => "followup_started",
             Self::CallResumed { .. } => "call_resumed",
             Self::CallSwitched { .. } => "call_switched",
             Self::AttemptFailed { .. } => "attempt_failed",
@@ -534,6 +541,7 @@ impl Event {
             | Self::ConnectionEnded { .. }
             | Self::ConnectionsOmitted { .. }
             | Self::SessionNamed { .. }
+            | Self::FollowupStarted { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
@@ -564,6 +572,7 @@ impl Event {
             | Self::ConnectionEnded { call, .. }
             | Self::ConnectionsOmitted { call, .. }
             | Self::SessionNamed { call, .. }
+            | Self::FollowupStarted { call, .. }
             | Self::CallResumed { call }
             | Self::CallSwitched { call, .. }
             | Self::AttemptFailed { call, .. }
@@ -624,6 +633,7 @@ impl Event {
             | Self::ConnectionEnded { .. }
             | Self::ConnectionsOmitted { .. }
             | Self::SessionNamed { .. }
+            | Self::FollowupStarted { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
@@ -695,6 +705,7 @@ impl Event {
             | Self::ProgramConnected { .. }
             | Self::ProgramConnectionsOmitted { .. }
             | Self::SessionNamed { .. }
+            | Self::FollowupStarted { .. }
             | Self::CallResumed { .. }
             | Self::CallSwitched { .. }
             | Self::AttemptFailed { .. }
@@ -754,31 +765,6 @@ const fn is_zero(number: &u32) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 pub(crate) const fn is_zero_ms(ms: &u64) -> bool {
     *ms == 0
-}
-
-/// A context that was reset to a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Restored {
-    pub agent: AgentId,
-    pub from: AgentId,
-    /// The checkpoint's event.
-    pub at: Seq,
-    /// The checkpoint of the state just before.
-    pub prior: CheckpointName,
-    /// The state of the checkpoint's agent.
-    pub standing: AgentSnapshot,
-    /// Indices, from 0, of the tool calls in the last answer that had no result at the checkpoint and will never get
-    /// one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unanswered: Vec<u32>,
-    /// Calls that stay open, for children that existed at the checkpoint. Results of all other open calls are
-    /// discarded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stays: Vec<CallId>,
-    /// Children that did not exist at the checkpoint. They are stopped, and their results are discarded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cancelled: Vec<AgentId>,
 }
 
 /// What a call lacks at the ceiling of an agent.

@@ -44,15 +44,27 @@ pub(crate) fn task(role: &Role, goal: &str, given: &[GivenMessage]) -> Result<Op
     Ok(Some(task))
 }
 
-/// Starts the program of an agent that was just spawned.
-pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, task: &str) {
+/// What a program is told that continues what an ended agent began: its prompt was said then.
+pub(crate) fn next_task(role: &Role, goal: &str) -> Result<Option<String>, Refusal> {
+    if role.program.is_none() {
+        return Ok(None);
+    }
+    check_text("task of a program", goal, limit::COMMAND_WORD_BYTES_MAX)?;
+    Ok(Some(goal.to_owned()))
+}
+
+/// Starts the program of an agent that was just spawned, perhaps with a follow-up of an agent that has ended.
+pub(crate) fn begin(draft: &mut Draft<'_>, agent: &AgentId, task: &str, continues: Option<&AgentId>) {
     let Some(ix) = draft.agents().find(agent) else { unreachable!("it was just spawned") };
     assert!(request::room_for_call(draft, ix).is_ok(), "a new agent has no calls");
     let call = draft.calls().next_id();
     let work = ToolCall {
         tool: ToolName::of_builtin(PROGRAM),
         ask: None,
-        args: json!({ "task": task }).to_string(),
+        args: match continues {
+            Some(continues) => json!({ "continues": continues, "task": task }).to_string(),
+            None => json!({ "task": task }).to_string(),
+        },
         cost_nanos_max: 0,
         lost: OnLost::Presumed,
         network: Network::Denied,

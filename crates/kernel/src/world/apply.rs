@@ -17,7 +17,8 @@ use crate::record::{
 };
 use crate::window::{Room, Window};
 use crate::world::{
-    Agent, AgentIx, AgentState, Call, CallStage, EndNote, Ended, NewAgent, Phase, Progress, QueuedMessage,
+    Agent, AgentIx, AgentState, AgentTerms, Call, CallStage, EndNote, Ended, NewAgent, Phase, Progress,
+    QueuedMessage,
 };
 use crate::{context, window};
 
@@ -77,6 +78,7 @@ impl World {
             Event::ConnectionEnded { call, .. } => self.calls.call_mut(*call).connections += 1,
             Event::ProgramConnected { .. } => self.program_connections += 1,
             Event::SessionNamed { call, session } => self.calls.call_mut(*call).past_mut().name(session),
+            Event::FollowupStarted { call, .. } => self.calls.call_mut(*call).past_mut().begin_followup(),
             Event::CallResumed { call } => self.calls.call_mut(*call).past_mut().losses += 1,
             Event::CallSwitched { call, model, output_cap } => self.switched(*call, model, *output_cap),
             Event::AttemptFailed { call, fault, spent, presumed, .. } => {
@@ -374,12 +376,17 @@ impl World {
 
     /// Whether a parent may give a child another task after it has completed.
     fn follows_up(&self, parent: AgentIx, child: AgentIx) -> bool {
-        let caps = self.agents.living(parent).map(|parent| &parent.terms.caps.tools);
-        // What a program knew is not here.
-        let role = self.definition().roles.get(&self.agent(child).terms.role);
-        caps.is_some_and(|tools| tools.has(Builtin::FollowupTask.as_str()))
-            && role.is_none_or(|role| role.program.is_none())
-            && self.agent(child).progress.window.can_go_on()
+        let is_program = |terms: &AgentTerms| {
+            self.definition().roles.get(&terms.role).is_some_and(|role| role.program.is_some())
+        };
+        let Some(above) = self.agents.living(parent).map(|parent| &parent.terms) else { return false };
+        let agent = self.agent(child);
+        above.caps.tools.has(Builtin::FollowupTask.as_str())
+            && match is_program(&agent.terms) {
+                // What a program names below it is a part of it.
+                true => self.rules >= 8 && !is_program(above),
+                false => agent.progress.window.can_go_on(),
+            }
     }
 
     fn asked(&mut self, id: CallId, ask: Option<u32>, agent: &AgentId, work: Work, alarm: Option<Alarm>) {

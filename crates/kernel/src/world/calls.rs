@@ -49,6 +49,8 @@ pub(crate) struct Past {
     session: Option<SessionId>,
     /// How many it has named.
     pub(crate) sessions: u8,
+    /// Whether it is recorded how its follow-up began.
+    pub(crate) has_followup_start: bool,
 }
 
 impl Past {
@@ -56,6 +58,11 @@ impl Past {
     pub(crate) fn name(&mut self, session: &SessionId) {
         self.session = Some(session.clone());
         self.sessions += 1;
+    }
+
+    /// Records that it is known how its follow-up begins.
+    pub(crate) const fn begin_followup(&mut self) {
+        self.has_followup_start = true;
     }
 
     /// Records a fault, or an attempt lost with its process.

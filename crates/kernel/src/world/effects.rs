@@ -40,6 +40,7 @@ impl World {
             | Event::ProgramConnected { .. }
             | Event::ProgramConnectionsOmitted { .. }
             | Event::SessionNamed { .. }
+            | Event::FollowupStarted { .. }
             | Event::AttemptFailed { .. }
             | Event::CallHeldBack { .. }
             | Event::CallEnded { .. }

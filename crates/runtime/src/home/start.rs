@@ -97,9 +97,9 @@ impl Home {
         if self.stop.is_cancelled() {
             return Err(StartError::Shutdown);
         }
+        self.check_programs(&definition).map_err(StartError::NoDriver)?;
         let drivers = self.drivers(id, &definition).await.ok_or(StartError::Shutdown)?;
         let drivers = drivers.map_err(StartError::NoDriver)?;
-        self.check_programs(&definition).map_err(StartError::NoDriver)?;
         let definition = drivers.fit(definition).map_err(StartError::NoDriver)?;
         let stop = self.stop.child_token();
         let seed = begin(self.begin(id, &stop)).await.map_err(StartError::Journal)?;

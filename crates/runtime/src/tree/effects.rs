@@ -14,9 +14,9 @@ use spinney_kernel::port::blobs::{BlobReader, missed};
 use spinney_kernel::port::model::{AttemptError, DeltaKind, Deltas, Model};
 use spinney_kernel::port::{ModelHandle, Pending, PersonHandle, model, tool};
 use spinney_kernel::primitives::{
-    CallId, Fault, FaultKind, Millis, ModelName, Part, SessionId, WrittenFile, limit,
+    AgentId, CallId, Fault, FaultKind, Millis, ModelName, Part, SessionId, WrittenFile, limit,
 };
-use spinney_kernel::record::ToolAsk;
+use spinney_kernel::record::{FollowupStart, ToolAsk};
 use spinney_kernel::rules::report::{Done, Failed, Report};
 use spinney_kernel::world::World;
 use tokio::sync::mpsc::Sender;
@@ -55,6 +55,8 @@ pub(super) enum EffectResult {
     Connections(CallId),
     /// A program named the session that it is continued by.
     Session(Ticket, SessionId),
+    /// A program with a follow-up of this agent begins.
+    FollowupStarted(Ticket, AgentId, FollowupStart),
     /// A hook refused the charge: before the report, or after it if the call was stopped meanwhile.
     Veto(Veto),
 }

@@ -61,6 +61,7 @@ pub use replay::{Diverged, Verified, verify};
 pub(crate) use run::{Begin, Seed, begin, claimed, release};
 pub use shared::{shared_json, shared_values};
 pub use snapshot::{OpenQuestion, TreeSnapshot};
+pub use spinney_kernel::context::ProgramPast;
 pub use stored::{Stored, stored};
 pub use unfit::is_checking_events;
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spinney_kernel::context::{Contexts, Origin, Packet};
+use spinney_kernel::context::{Contexts, Origin, Packet, ProgramPast};
 use spinney_kernel::definition::{ProgramSpec, Role};
 use spinney_kernel::port::blobs::BlobReader;
 use spinney_kernel::port::{AgentFolder, Rights, model, tool};
@@ -41,8 +41,10 @@ pub(super) struct ModelStart {
 /// The program of an agent.
 pub(super) struct ProgramToRun {
     pub(super) spec: Arc<ProgramSpec>,
-    /// Where it continues.
+    /// Where it continues after a crash.
     pub(super) session: Option<SessionId>,
+    /// What it continues with a follow-up.
+    pub(super) past: Option<Arc<ProgramPast>>,
 }
 
 pub(super) struct ToolStart {
@@ -155,6 +157,7 @@ impl Preparing<'_> {
                 let program = program.map(|spec| ProgramToRun {
                     spec: Arc::new(spec.clone()),
                     session: running.session().cloned(),
+                    past: self.contexts.program_past(&agent).cloned(),
                 });
                 // Only its agent's time ends a program.
                 let default_ms =

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use spinney_kernel::context::ProgramPast;
 use spinney_kernel::definition::ProgramSpec;
 use spinney_kernel::port::Pending;
 use spinney_kernel::port::model::{AttemptError, Model};
 use spinney_kernel::port::program::ProgramStarter;
 use spinney_kernel::port::tool::{ToolAnswer, ToolAttempt};
 use spinney_kernel::primitives::{AgentId, SessionId};
+use spinney_kernel::record::FollowupStart;
 use tokio::sync::mpsc::Sender;
 
 use super::Tree;
@@ -42,6 +44,8 @@ pub struct ProgramRun {
     pub starter: Arc<dyn ProgramStarter>,
     /// The session in which it continues after a crash. Then it is not told its task again.
     pub session: Option<SessionId>,
+    /// What it continues, if its task is a follow-up.
+    pub past: Option<Arc<ProgramPast>>,
     /// Takes the sessions that it names.
     pub sessions: ProgramSessions,
 }
@@ -63,18 +67,26 @@ impl ProgramSessions {
     pub fn name(&self, session: SessionId) -> bool {
         self.reports.try_send(EffectResult::Session(self.ticket, session)).is_ok()
     }
+
+    /// Records where a program with a follow-up of an agent begins. A tree that is stopping ends the program before that.
+    pub async fn followup_started(&self, of: AgentId, start: FollowupStart) {
+        let result = EffectResult::FollowupStarted(self.ticket, of, start);
+        if self.reports.send(result).await.is_err() {
+            tracing::debug!(target: "spinney::effect", "a follow-up began in a tree that stops");
+        }
+    }
 }
 
 impl ProgramRun {
     pub(super) fn new(
         tree: Tree,
-        (ProgramToRun { spec, session }, sessions): (ProgramToRun, ProgramSessions),
+        (ProgramToRun { spec, session, past }, sessions): (ProgramToRun, ProgramSessions),
         attempt: ToolAttempt,
         starter: Arc<dyn ProgramStarter>,
     ) -> Self {
         let args: Value = serde_json::from_str(&attempt.args).unwrap_or_default();
         let task = args.get("task").and_then(Value::as_str).unwrap_or_default().to_owned();
         let agent = attempt.origin.agent().clone();
-        Self { tree, agent, spec, task, attempt, starter, session, sessions }
+        Self { tree, agent, spec, task, attempt, starter, session, past, sessions }
     }
 }

@@ -10,7 +10,8 @@ use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Actor, Fault, FaultKind, Seq, Time, TimerId, TreeId};
 use spinney_kernel::record::{Alarm, Event};
 use spinney_kernel::rules::report::{
-    Continued, Done, Failed, FirstToken, HeldBack, JournalAway, Report, Session, Suspended, Timer,
+    Continued, Done, Failed, FirstToken, FollowupStarted, HeldBack, JournalAway, Report, Session, Suspended,
+    Timer,
 };
 use spinney_kernel::rules::request::{Reply, Request};
 use spinney_kernel::world::{Call, TreeState, World};
@@ -472,6 +473,10 @@ impl Run {
             }
             EffectResult::Session(Ticket { call, attempt }, session) => {
                 self.report(Report::Session(Session { call, attempt, session }), Vec::new());
+            }
+            EffectResult::FollowupStarted(Ticket { call, attempt }, of, start) => {
+                let started = FollowupStarted { call, attempt, of, start };
+                self.report(Report::FollowupStarted(started), Vec::new());
             }
             EffectResult::Veto(veto) => {
                 // An agent that has already ended need not fail.

@@ -66,6 +66,7 @@ pub(super) struct Witness {
     /// The recorded connections of calls that have some.
     connections: BTreeMap<CallId, u16>,
     sessions: BTreeMap<CallId, u8>,
+    followups: BTreeSet<CallId>,
     waiting: BTreeMap<CallId, (WaitReason, Option<AgentId>, Option<Time>)>,
     ended: BTreeSet<AgentId>,
     /// Agents that asked for a summary and have not cut their window since.
@@ -94,6 +95,11 @@ impl Witness {
         let count = self.sessions.entry(call).or_default();
         *count += 1;
         hold(*count <= limit::CALL_SESSIONS_MAX, || format!("{call} has {count} sessions"))
+    }
+
+    fn followup_started(&mut self, call: CallId) -> Law {
+        hold(self.holding.contains(&call), || format!("{call} began a follow-up while it did not run"))?;
+        hold(self.followups.insert(call), || format!("{call} began its follow-up twice"))
     }
 
     /// Reads one event.
@@ -138,6 +144,7 @@ impl Witness {
             }
             Event::ConnectionEnded { call, .. } => self.connected(*call),
             Event::SessionNamed { call, .. } => self.named_session(*call),
+            Event::FollowupStarted { call, .. } => self.followup_started(*call),
             Event::AttemptFailed { call, spent, overrun, presumed, .. } => {
                 hold(self.holding.remove(call), || format!("{call} settled twice"))?;
                 self.book_call(*call, spent, overrun, presumed)

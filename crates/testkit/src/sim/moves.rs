@@ -12,13 +12,13 @@ use spinney_kernel::primitives::{
     Thought, Time, TimerId, limit,
 };
 use spinney_kernel::record::{
-    BreakerState as Gate, Failure, FailureCode, HeldBy, OnTimeout, Question, Sources, StopReason, WaitFor,
-    WaitNeed, Work,
+    BreakerState as Gate, Failure, FailureCode, FollowupStart, HeldBy, NoSession, OnTimeout, Question,
+    Sources, StopReason, WaitFor, WaitNeed, Work,
 };
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::{
-    Breaker, Connections, Continued, Done, Failed, FirstToken, HeldBack, Lost, Rate, RateKind, RefusedAsk,
-    Report, Session, Suspended, Timer,
+    Breaker, Connections, Continued, Done, Failed, FirstToken, FollowupStarted, HeldBack, Lost, Rate,
+    RateKind, RefusedAsk, Report, Session, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{
     AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Conclude, Connected, Fail, Finish,
@@ -303,6 +303,11 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
         let sessions = ["a", "b"].map(parse);
         let session = dice.pick(&sessions).unwrap_or_else(|| parse("c"));
         return InputKind::Report(Report::Session(Session { call: id, attempt, session }));
+    }
+    if call.work.is_program() && dice.once_in(6) {
+        let of = world.agents().id(call.agent).clone();
+        let start = FollowupStart::Anew(NoSession::Gone);
+        return InputKind::Report(Report::FollowupStarted(FollowupStarted { call: id, attempt, of, start }));
     }
     if matches!(call.work, Work::Tool(_)) && dice.once_in(6) {
         return InputKind::Report(Report::Connections(connections(dice, id, attempt, now)));

@@ -1,15 +1,16 @@
 //! Agents that are programs: one call that holds nothing, model calls from outside below it, a ceiling of its own at which
 //! only it waits, and one end.
 
+use serde_json::{Value, json};
 use spinney_kernel::budget::{Amounts, Ceilings, Resource, Usage, Used};
 use spinney_kernel::definition::{
-    BudgetSpec, Definition, KnownProgram, Lend, OnLow, ProgramCommand, ProgramSpec, Refusal, Role,
+    Allow, BudgetSpec, Definition, KnownProgram, Lend, OnLow, ProgramCommand, ProgramSpec, Refusal, Role,
 };
 use spinney_kernel::primitives::{Body, CallId, Fault, FaultKind, RoleName, Running, limit};
-use spinney_kernel::record::{Event, Exit, FailureCode, Outcome, WaitReason, Work};
-use spinney_kernel::rules::report::{Done, Failed, Lost, Report, Resumed, Session};
+use spinney_kernel::record::{Event, Exit, FailureCode, FollowupStart, NoSession, Outcome, WaitReason, Work};
+use spinney_kernel::rules::report::{Done, Failed, FollowupStarted, Lost, Report, Resumed, Session};
 use spinney_kernel::rules::request::{
-    Cancel, Collect, Finish, Hold, HoldFor, HoldReply, Raise, Redirect, Send, Spawn, Withdraw,
+    Cancel, Collect, Finish, Followup, Hold, HoldFor, HoldReply, Raise, Redirect, Send, Spawn, Withdraw,
 };
 use spinney_kernel::world::TreeState;
 use spinney_testkit::Scenario;
@@ -303,6 +304,111 @@ fn g29_a_program_that_named_its_session_continues_in_it() {
     assert_eq!((resumed, taken(&play, "root", Resource::Cost)), (1, 600_000_000));
     program_done(&mut play, 1, "It is written.");
     assert_eq!(end(&play, "a"), Some((Exit::Completed, Some("It is written.".to_owned()))));
+}
+
+/// A root that may give follow-ups to its children.
+fn tree_with_followups() -> Scenario {
+    Scenario::grow_as("root $9.00", |definition| {
+        with_program(definition);
+        let coder = definition.roles.get_mut(&name::<RoleName>("coder")).unwrap();
+        coder.program.as_mut().unwrap().prompt = "You write code.".to_owned();
+        let entry = definition.entry.clone();
+        definition.roles.get_mut(&entry).unwrap().caps.tools = Allow::All;
+    })
+}
+
+fn followup(agent: &str, task: &str) -> Followup {
+    Followup {
+        parent: name("root"),
+        agent: name(agent),
+        task: task.to_owned(),
+        task_tokens: None,
+        budget: BudgetSpec::default(),
+        collect: Collect::Detached,
+    }
+}
+
+/// The arguments of the last program.
+fn asked(play: &Scenario) -> Value {
+    let programs = events(play).into_iter().filter_map(|event| match event {
+        Event::CallAsked { work: Work::Tool(tool), .. } if tool.is_program => Some(tool.args),
+        _ => None,
+    });
+    serde_json::from_str(&programs.last().unwrap()).unwrap()
+}
+
+/// G29: a follow-up of a program is a program again. It is told the new task alone, and what it continues is known: the last
+/// session that was named, and all that was said, through every follow-up before.
+#[test]
+fn g29_a_followup_of_a_program_continues_what_its_program_named_and_said() {
+    let mut play = tree_with_followups();
+    play.must(spawn("a", Some(1_000_000_000)));
+    let session = |call, session: &str| {
+        Report::Session(Session { call: CallId(call), attempt: 1, session: name(session) })
+    };
+    play.report(session(1, "s1"));
+    program_done(&mut play, 1, "It is written.");
+    assert_eq!(play.must(followup("a", "Now test it.")).agent, name("a-2"));
+    assert_eq!(asked(&play), json!({ "continues": "a", "task": "Now test it." }));
+    let past = |play: &Scenario, agent: &str| {
+        let contexts = spinney_testkit::contexts_of(
+            play.world().tree(),
+            play.batches().iter().flat_map(|batch| &batch.events),
+        );
+        contexts.program_past(&name(agent)).unwrap().as_ref().clone()
+    };
+    let first = past(&play, "a-2");
+    assert_eq!(
+        (first.agent.as_str(), first.session.as_ref().map(ToString::to_string)),
+        ("a", Some("s1".to_owned()))
+    );
+    let told = first.retold("Now test it.");
+    let parts = ["You write code.", "Write it.", "It is written.", "Now test it."];
+    assert!(parts.map(|part| told.find(part).unwrap()).is_sorted(), "{told}");
+    // It names no session, so the next one has none.
+    program_done(&mut play, 2, "It is tested.");
+    play.must(followup("a-2", "Thanks."));
+    let second = past(&play, "a-2-2");
+    assert_eq!((second.agent.as_str(), second.session.as_ref()), ("a-2", None));
+    let told = second.retold("Thanks.");
+    assert!(
+        ["It is written.", "Now test it.", "It is tested."].iter().all(|part| told.contains(part)),
+        "{told}"
+    );
+}
+
+/// How a follow-up begins is recorded once, and only of a program that runs.
+#[test]
+fn g29_where_a_followup_of_a_program_begins_is_recorded_once() {
+    let mut play = tree_with_followups();
+    play.must(spawn("a", None));
+    program_done(&mut play, 1, "It is written.");
+    play.must(followup("a", "Now test it."));
+    let started = |call, of: &str, start: FollowupStart| {
+        Report::FollowupStarted(FollowupStarted { call: CallId(call), attempt: 1, of: name(of), start })
+    };
+    play.report(started(2, "nobody", FollowupStart::Anew(NoSession::Gone)));
+    play.report(started(1, "a", FollowupStart::Anew(NoSession::Gone)));
+    play.report(started(2, "a", FollowupStart::Session(name("s1"))));
+    play.report(started(2, "a", FollowupStart::Anew(NoSession::Gone)));
+    let recorded: Vec<Event> =
+        events(&play).into_iter().filter(|event| matches!(event, Event::FollowupStarted { .. })).collect();
+    let start = FollowupStart::Session(name("s1"));
+    assert_eq!(recorded, [Event::FollowupStarted { call: CallId(2), of: name("a"), start }]);
+}
+
+/// The sub-agents that a program names are a part of it, and a program that failed has nothing to continue.
+#[test]
+fn g29_only_a_program_that_completed_takes_a_followup() {
+    let mut play = tree_with_followups();
+    play.must(spawn("a", None));
+    play.must(below("a", "sub"));
+    play.must(Finish { agent: name("sub"), result: Body::text("A part.") });
+    let refused = play.ask(Followup { parent: name("a"), ..followup("sub", "More.") }).unwrap_err();
+    assert_eq!(refused, Refusal::NotKept { agent: name("sub"), state: "completed".to_owned() });
+    play.report(Report::Lost(Lost { call: CallId(1), attempt: 1 }));
+    let refused = play.ask(followup("a", "More.")).unwrap_err();
+    assert_eq!(refused, Refusal::NotKept { agent: name("a"), state: "failed".to_owned() });
 }
 
 /// A program that names sessions without end fills no journal, and no other call has one.

@@ -8,9 +8,9 @@ use spinney_kernel::primitives::{
     ModelName, SealKind, ToolName, Topic, TraceParent, ValueName, grouped,
 };
 use spinney_kernel::record::{
-    Adjusted, Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, HeldBy, LeftOut,
-    ModelCall, NodeEnd, NodeStart, Outcome, Question, Restored, Skip, Span, Spawned, StartOf, StopReason,
-    Summary, ToolCall, WaitFor, WaitNeed, WaitReason, Work,
+    Adjusted, Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, FollowupStart, HeldBy,
+    LeftOut, ModelCall, NodeEnd, NodeStart, Outcome, Question, Restored, Skip, Span, Spawned, StartOf,
+    StopReason, Summary, ToolCall, WaitFor, WaitNeed, WaitReason, Work,
 };
 
 use super::connections::{Connecting, connection_ended, connections_omitted};
@@ -139,6 +139,13 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
             connections_omitted(names, &Connecting::Program(agent), totals)
         }
         Event::SessionNamed { session, .. } => detail(format!("it is continued by its session {session}")),
+        Event::FollowupStarted { of, start: FollowupStart::Session(session), .. } => {
+            main_line(format!("it continues in the session {session} of {of}"))
+        }
+        Event::FollowupStarted { of, start: FollowupStart::Anew(why), .. } => main_line(format!(
+            "it begins anew and is told what {of} was told and answered, because {}",
+            why.as_str()
+        )),
         Event::CallResumed { call } => {
             main_line(format!("starts {} again after a restart", name(names, *call)))
         }

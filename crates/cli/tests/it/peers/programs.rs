@@ -1,4 +1,4 @@
-//! The real Claude Code and Codex as agents of one tree, each in a box of its own, below a lead on a scripted model.
+//! The real Claude Code, Codex and opencode as agents of one tree, each in a box of its own, below a lead on a scripted model.
 
 use std::fs;
 use std::path::Path;
@@ -17,6 +17,22 @@ const SCRIPT: &str = "rules:
     call:
       - { tool: spawn_agent, args: { agent: coder, goal: Plant a wood. } }
       - { tool: spawn_agent, args: { agent: reviewer, goal: Look at the wood. } }
+  - say: '{{ last }}'
+";
+const FOLLOWUPS: &str = "rules:
+  - when: { agent: lead, turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: coder, id: first, goal: Plant a wood. } }
+      - { tool: spawn_agent, args: { agent: reviewer, id: second, goal: Look at the wood. } }
+  - when: { agent: lead, turn: 2 }
+    call:
+      - { tool: followup_task, args: { agent: first, task: Water it. } }
+      - { tool: followup_task, args: { agent: second, task: Look again. } }
+  - say: '{{ last }}'
+";
+const OPENCODE: &str = "rules:
+  - { when: { agent: lead, turn: 1 }, call: [{ tool: spawn_agent, args: { agent: coder, id: first, goal: Plant a wood. } }] }
+  - { when: { agent: lead, turn: 2 }, call: [{ tool: followup_task, args: { agent: first, task: Water it. } }] }
   - say: '{{ last }}'
 ";
 const TREE: &str = "name: team
@@ -51,10 +67,19 @@ struct Wood {
 
 impl Wood {
     fn new(tree: &str, script: impl Fn(&Question) -> Answer + Send + Sync + 'static) -> Self {
+        Self::with_script(tree, SCRIPT, script)
+    }
+
+    /// With another lead.
+    fn with_script(
+        tree: &str,
+        lead: &str,
+        script: impl Fn(&Question) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let stage = TestFolder::new();
         fs::create_dir_all(stage.folder().join("user/config/spinney")).unwrap();
         stage.file("user/config/spinney/config.toml", PRICES);
-        stage.file("script.yaml", SCRIPT);
+        stage.file("script.yaml", lead);
         let file = stage.file("tree.yaml", tree);
         Self { stage, provider: Provider::new(script), file }
     }
@@ -62,7 +87,10 @@ impl Wood {
     /// Runs or resumes the tree, with what its user allows.
     fn starts(&self, words: &[&str]) -> Playing {
         let mut command = Command::new(env!("CARGO_BIN_EXE_spinney"));
-        command.args(words).args(["--json", "--allow-box", "program:claude", "--allow-box", "program:codex"]);
+        command.args(words).arg("--json");
+        for program in ["claude", "codex", "opencode"] {
+            command.args(["--allow-box", &format!("program:{program}")]);
+        }
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", installed().display());
         command
             .env_clear()
@@ -135,6 +163,47 @@ fn g29_claude_code_and_codex_are_agents_of_one_tree() {
     assert_eq!((coder.as_str(), reviewer.as_str()), ("completed", "completed"));
     assert_eq!(of_coder + of_reviewer, wood.billed());
     assert!(of_coder > 0 && of_reviewer > 0);
+}
+
+/// G29 (real programs): a follow-up of each continues in the session of the first, whose files were copied.
+#[test]
+fn g29_followups_of_claude_code_and_codex_continue_in_their_sessions() {
+    let tree = TREE.replace("[spawn_agent, wait_agent]", "[spawn_agent, followup_task]");
+    let wood = Wood::with_script(&tree, FOLLOWUPS, green);
+    let ended = ended(wood.runs());
+    succeeded(&ended);
+    let started: Vec<Value> = wood.events("followup_started");
+    assert_eq!(started.len(), 2, "{started:?}");
+    assert!(started.iter().all(|event| event["start"]["session"].is_string()), "{started:?}");
+    for (before, now) in [("Plant a wood.", "Water it."), ("Look at the wood.", "Look again.")] {
+        let answered = wood.provider.answered();
+        let knows = |(question, _): &&(Question, Answer)| question.has(before) && question.has(now);
+        let (question, _) = answered.iter().find(knows).unwrap_or_else(|| panic!("{now}"));
+        assert!(question.asked.body.to_string().contains("The wood is green."), "{now}: its own answer");
+    }
+    assert_eq!(ended.result()["spent"]["cost_nanos"], Value::from(wood.billed()));
+}
+
+/// G29 (real programs): opencode answers its lead at an exact bill. Its sessions are bound to their folders, so with a
+/// follow-up it begins anew and is told what was said.
+#[test]
+fn g29_opencode_is_an_agent_of_a_tree() {
+    let tree = TREE.replace("[spawn_agent, wait_agent]", "[spawn_agent, followup_task]");
+    let tree = tree.replace("program: claude", "program: opencode").replace("  reviewer: {", "  unused: {");
+    let wood = Wood::with_script(&tree, OPENCODE, green);
+    let ended = ended(wood.runs());
+    succeeded(&ended);
+    let result = ended.result();
+    assert!(result["output"].as_str().unwrap().contains("The wood is green."), "{result}");
+    assert!(wood.billed() >= 2 * CALL_NANOS);
+    assert_eq!(result["spent"]["cost_nanos"], Value::from(wood.billed()), "{result}");
+    assert_eq!(wood.end("first").0, "completed");
+    let started = wood.events("followup_started");
+    assert_eq!(started.len(), 1, "{started:?}");
+    assert_eq!(started[0]["start"]["anew"], "unsupported");
+    let answered = wood.provider.answered();
+    let last = answered.iter().find(|(question, _)| question.has("Water it.")).unwrap();
+    assert!(last.0.has("Plant a wood.") && last.0.has("The wood is green."), "{:?}", last.0.users);
 }
 
 /// G11 (real programs): Claude Code waits at its own ceiling while Codex finishes, and a raise lets it finish.

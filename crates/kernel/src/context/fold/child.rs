@@ -4,6 +4,7 @@ use super::super::text::{child_text, shown, wait_text};
 use super::{Context, Contexts, End, Reader};
 use crate::budget::Amounts;
 use crate::context::agent_context::Returned;
+use crate::context::program_past::{ProgramArgs, ProgramRecord};
 use crate::context::{Attachments, Facts, Finding, Message, TimedOut};
 use crate::definition::Builtin;
 use crate::primitives::{Actor, AgentId, Body, Category, answer_digest};
@@ -47,9 +48,24 @@ impl Contexts {
             }
             Reader::Nobody => {}
         }
-        let follows = above.brief.may_call(Builtin::FollowupTask);
-        if follows && *exit == Exit::Completed && context.list.can_go_on() {
+        let can_go_on = match context.program {
+            Some(_) => self.briefs.rules() >= 8,
+            None => context.list.can_go_on(),
+        };
+        if above.follows_up && *exit == Exit::Completed && can_go_on {
             self.kept.finish(parent.clone(), agent.clone(), context);
+        }
+    }
+
+    /// An agent is a program, perhaps one with a follow-up of a completed child.
+    pub(super) fn program_asked(&mut self, agent: &AgentId, args: &str) {
+        let args = ProgramArgs::read(args);
+        let past = args.continues.as_ref().and_then(|of| {
+            let before = self.knows(of, agent)?.program.as_ref()?;
+            Some(before.continued(of.clone()).into())
+        });
+        if let Some(context) = self.agents.get_mut(agent) {
+            context.program = Some(Box::new(ProgramRecord::new(&args, past)));
         }
     }
 

@@ -8,6 +8,7 @@ mod continued;
 mod done;
 mod failed;
 mod first_token;
+mod followup_started;
 mod held_back;
 mod journal_away;
 mod lost;
@@ -25,6 +26,7 @@ pub use continued::Continued;
 pub use done::{Done, RefusedAsk};
 pub use failed::Failed;
 pub use first_token::FirstToken;
+pub use followup_started::FollowupStarted;
 pub use held_back::HeldBack;
 pub use journal_away::JournalAway;
 pub use lost::Lost;
@@ -57,6 +59,7 @@ pub enum Report {
     HeldBack(HeldBack),
     Connections(Connections),
     Session(Session),
+    FollowupStarted(FollowupStarted),
 }
 
 impl Report {
@@ -80,6 +83,7 @@ impl Report {
             Self::HeldBack(report) => report.decide(draft),
             Self::Connections(report) => report.decide(draft),
             Self::Session(report) => report.decide(draft),
+            Self::FollowupStarted(report) => report.decide(draft),
         }
     }
 }

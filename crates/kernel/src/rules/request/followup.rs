@@ -55,6 +55,9 @@ impl Followup {
             return Err(Refusal::NotKept { agent, state: ended.exit.as_str().to_owned() });
         };
         let agent_terms = &finished.terms;
+        let is_program =
+            draft.definition().roles.get(&agent_terms.role).is_some_and(|role| role.program.is_some());
+        let note = GivenMessage { category: Category::Dialog, body: Body::text(NOTE.under(draft.rules())) };
         let spawn = Spawn {
             parent: self.parent.clone(),
             role: agent_terms.role.clone(),
@@ -69,10 +72,8 @@ impl Followup {
             budget: self.budget.clone(),
             collect: self.collect,
             share: Some(Share::Goal),
-            messages: vec![GivenMessage {
-                category: Category::Dialog,
-                body: Body::text(NOTE.under(draft.rules())),
-            }],
+            // A program reads its task alone.
+            messages: if is_program { Vec::new() } else { vec![note] },
             frame: Frame::default(),
         };
         spawn.decide_after(draft, by, Some(child))

@@ -145,7 +145,12 @@ impl Spawn {
         if is_outside && role.program.is_some() {
             check_agents_of_program(draft)?;
         }
-        let task = program::task(role, &self.goal, &self.messages)?.filter(|_| !is_outside);
+        let continues = reader.before().map(|before| draft.agents().id(before).clone());
+        let task = match continues {
+            Some(_) => program::next_task(role, &self.goal)?,
+            None => program::task(role, &self.goal, &self.messages)?,
+        };
+        let task = task.filter(|_| !is_outside);
         let caps = self.rights(draft, parent, role)?;
         self.budget.check()?;
         let budget = match is_outside && role.program.is_some() {
@@ -186,8 +191,7 @@ impl Spawn {
         };
         let goal =
             Goal { text: &self.goal, tokens: self.goal_tokens, schema: self.frame.output_schema.as_deref() };
-        let before = if let For::After(before) = reader { Some(before) } else { None };
-        let before = before.and_then(|before| known_before(draft, parent, before));
+        let before = reader.before().and_then(|before| known_before(draft, parent, before));
         let (messages, window) = (self.messages.as_slice(), self.frame.window);
         let wish = Wish { goal, share: self.share, messages, window, before };
         let opening = Opening::new(draft, Some(parent), &spawned, role, &wish)?;
@@ -205,7 +209,7 @@ impl Spawn {
         opening.record(draft, Some(parent), &agent, by);
         let call = if let Attachment::Call { call, .. } = attachment { Some(call) } else { None };
         match task {
-            Some(task) => program::begin(draft, &agent, &task),
+            Some(task) => program::begin(draft, &agent, &task, continues.as_ref()),
             None => turn::begin(draft, &agent, goal),
         }
         Ok(SpawnReply { agent, call })
@@ -304,6 +308,15 @@ enum For {
     After(AgentIx),
     /// A frame of a graph.
     Step(FrameIx),
+}
+
+impl For {
+    const fn before(self) -> Option<AgentIx> {
+        match self {
+            Self::After(before) => Some(before),
+            Self::Parent | Self::Step(_) => None,
+        }
+    }
 }
 
 pub(in crate::rules) fn check_depth(draft: &Draft<'_>, parent: AgentIx) -> Result<(), Refusal> {

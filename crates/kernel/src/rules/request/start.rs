@@ -107,7 +107,7 @@ impl Start {
         draft.record(Event::AgentSpawned(Box::new(spawned)));
         opening.record(draft, None, &agent, by);
         match task {
-            Some(task) => program::begin(draft, &agent, &task),
+            Some(task) => program::begin(draft, &agent, &task, None),
             None => turn::begin(draft, &agent, goal),
         }
         Ok(StartReply { agent })

@@ -159,6 +159,7 @@ impl People {
             | Event::ProgramConnected { .. }
             | Event::ProgramConnectionsOmitted { .. }
             | Event::SessionNamed { .. }
+            | Event::FollowupStarted { .. }
             | Event::CallResumed { .. }
             | Event::CallSwitched { .. }
             | Event::AttemptFailed { .. }
