@@ -126,6 +126,7 @@ fn node_end(end: &NodeEnd) -> String {
 }
 
 /// One event, as short as possible.
+#[expect(clippy::too_many_lines, reason = "one arm for each event")]
 pub(crate) fn event(event: &Event) -> String {
     match event {
         Event::TreeStarted { rules, definition, .. } => {

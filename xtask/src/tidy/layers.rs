@@ -155,7 +155,7 @@ const TABLES: [Table; 7] = [
             &["caller_trace", "hint", "huge_pages", "state_ink"],
             &["args", "error_text", "events", "exit", "log", "notify", "question_lines"],
             &["completion", "explain", "interrupt", "permission", "result"],
-            &["live"],
+            &["chat", "live"],
             &["display"],
             &["prompts", "exec"],
             &["follow"],

@@ -121,10 +121,8 @@ async fn take_up(
         bail!("this tree was started by `exec`: continue it with `{resume}`");
     }
     if args.is_chat && !is_kept(&journal, known.tree).await? {
-        bail!(
-            "this tree does not wait for you after its answers: `spinney resume {}` continues it",
-            short_id(known.tree)
-        );
+        let resume = about(path, "resume", known.tree, &[]);
+        bail!("this tree does not wait for you after its answers: continue it with `{resume}`");
     }
     let configuration = Configuration::read()?;
     let user = Variables::read(&configuration)?;

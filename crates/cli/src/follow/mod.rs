@@ -177,7 +177,11 @@ async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown
                     asking.answer(tree, &line).await?;
                 }
                 Typed::Ended if asking.end() => {}
-                Typed::Ended => return Ok(()),
+                Typed::Ended => {
+                    // What follows does not stand beside the prompt.
+                    out::note("");
+                    return Ok(());
+                }
             }
         }
     }

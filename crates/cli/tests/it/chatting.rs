@@ -18,9 +18,9 @@ fn talk(shown: &str) -> Vec<&str> {
 fn a_conversation_is_left_killed_continued_and_ended() {
     let stage = TestFolder::new();
     let mut terminal = stage.terminal(&["chat", &example()], 80, 40);
-    terminal.until("How large is it, and how much sun does it get?\n\n> ");
+    terminal.until("How large is it, and how much sun does it get?\n\n>");
     terminal.send("4 by 3 metres.\n");
-    terminal.until("a bench where the sun is last.\n\n> ");
+    terminal.until("a bench where the sun is last.\n\n>");
     // Ctrl-D leaves it.
     terminal.send("\u{4}");
     let ended = terminal.end();
@@ -29,7 +29,7 @@ fn a_conversation_is_left_killed_continued_and_ended() {
 
     // What was said before is shown again, and a kill loses nothing.
     let mut terminal = stage.terminal(&["chat"], 80, 40);
-    let shown = terminal.until("a bench where the sun is last.\n\n> ");
+    let shown = terminal.until("a bench where the sun is last.\n\n>");
     assert_eq!(
         talk(&shown),
         [
@@ -43,9 +43,9 @@ fn a_conversation_is_left_killed_continued_and_ended() {
     terminal.signal("KILL");
     drop(terminal.end());
     let mut terminal = stage.terminal(&["chat", "last"], 80, 40);
-    terminal.until("a bench where the sun is last.\n\n> ");
+    terminal.until("a bench where the sun is last.\n\n>");
     terminal.send("thank you\n");
-    terminal.until("You are welcome. Type /finish when we are done.\n\n> ");
+    terminal.until("You are welcome. Type /finish when we are done.\n\n>");
     terminal.send("/finish\n");
     let ended = terminal.end();
     assert_eq!(ended.code, Some(0), "{}", ended.out);
@@ -60,6 +60,15 @@ fn a_tree_is_kept_without_a_terminal_and_finished() {
     let waits = stage.spinney(&["run", "--keep", &example()]);
     assert_eq!(waits.code, Some(5), "{}{}", waits.out, waits.err);
     assert!(waits.out.contains("gardener has answered and waits for you\n"), "{}", waits.out);
+    // It has no state to return to in which it waits: what was said stays.
+    assert_eq!(stage.spinney(&["checkpoint", "make", "gardener", "--name", "first"]).code, Some(0));
+    let rolled = stage.spinney(&["checkpoint", "rollback", "first"]);
+    assert!(
+        rolled.code == Some(2) && rolled.err.contains("only goes forward"),
+        "{}{}",
+        rolled.out,
+        rolled.err
+    );
     assert_eq!(stage.spinney(&["send", "last", "gardener", "4 by 3 metres."]).code, Some(0));
     let waits = stage.spinney(&["resume"]);
     assert_eq!(waits.code, Some(5), "{}{}", waits.out, waits.err);

@@ -60,8 +60,7 @@ impl Workspaces {
             .try_fold(home.try_clone()?, |above, name| folder::open(&above, name))
             .map_err(SessionFilesError::from)
             .and_then(|target| copy.matching(&sessions, &target, place.levels, place.first.as_deref()));
-        let copied =
-            copied.and_then(|()| if copy.copied == 0 { Err(SessionFilesError::Gone) } else { Ok(()) });
+        let copied = copied.and(if copy.copied == 0 { Err(SessionFilesError::Gone) } else { Ok(()) });
         if copied.is_err() {
             // The agent has not begun, so nothing else is there.
             atomic::remove(&home, names().next().unwrap_or_default())?;

@@ -155,7 +155,7 @@ async fn an_answer_is_a_step() {
         "took_ms": 50,
         "spent": {
           "cost_nanos": 4000000,
-          "tokens": 2445,
+          "tokens": 2443,
           "steps": 1
         }
       }

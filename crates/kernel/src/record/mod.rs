@@ -46,7 +46,7 @@ pub use restored::Restored;
 pub use rules_version::{RULES, are_decided};
 pub use spawned::{Attachment, Due, Spawned};
 pub use summary::{NoSummary, Summary, SummaryRange};
-pub use tool_ask::ToolAsk;
+pub use tool_ask::{RefusedAsk, ToolAsk};
 pub use value::{NamedValue, ValueForm};
 pub use wait_need::{Ballot, WaitNeed};
 pub use waiting::WaitReason;

@@ -21,6 +21,15 @@ pub struct ToolAsk {
     pub told_tokens: Option<TokenCount>,
 }
 
+/// A tool call of a model that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefusedAsk {
+    /// Its place among the calls of the answer, from 0.
+    pub place: u32,
+    pub reason: String,
+}
+
 impl ToolAsk {
     /// An uncounted tool call: its bytes serve as the bound.
     #[must_use]

@@ -20,6 +20,7 @@ pub struct Input {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time for each tree")]
 pub enum InputKind {
     /// May be refused.
     Request { by: Actor, request: Box<Request> },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Halt, Subject, World};
 use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
-use crate::definition::{Builtin, Graph, ModelSpec, Refusal};
+use crate::definition::{Builtin, Graph, ModelSpec};
 use crate::primitives::{
     AgentId, Body, CallId, Category, Envelope, ModelName, Running, Seq, Time, TimerId, TokenCount, limit,
 };
@@ -68,8 +68,7 @@ impl World {
                 self.asked(*call, *ask, agent, Work::Question(question.clone()), Some(*alarm));
             }
             Event::CallWaiting { call, why, account, alarm } => {
-                self.waiting(*call, *why, *alarm);
-                self.in_line(*call, account.as_ref(), *why);
+                self.waits(*call, *why, account.as_ref(), *alarm);
             }
             Event::CallStarted { call, attempt, held, at, leads } => {
                 self.started(*call, *attempt, held, *at, *leads);
@@ -444,6 +443,11 @@ impl World {
         }
     }
 
+    fn waits(&mut self, call: CallId, why: WaitReason, account: Option<&AgentId>, alarm: Option<Alarm>) {
+        self.waiting(call, why, alarm);
+        self.in_line(call, account, why);
+    }
+
     fn waiting(&mut self, id: CallId, why: WaitReason, alarm: Option<Alarm>) {
         self.ledger.line_leave(id.0);
         self.calls.move_to(id, CallStage::Waiting(why));
@@ -671,34 +675,6 @@ impl World {
         }
     }
 
-    /// Notes at which ceiling a call of a program was given up.
-    fn given_up(&mut self, ix: AgentIx, outcome: &Outcome) {
-        if let Outcome::Refused { refusal: Refusal::Ceiling { account, short } } = outcome
-            && let Some(program) = self.program_above(ix)
-        {
-            self.agents.agent_mut(program).given_up = Some(Box::new((account.clone(), *short)));
-        }
-    }
-
-    /// Keeps the answer of an agent that is a program.
-    fn program_answered(&mut self, ix: AgentIx, outcome: &Outcome) {
-        if let Outcome::Done { body, is_error: false, .. } = outcome {
-            self.agents.answered(ix, body);
-            self.step_answered(ix, body, false);
-        }
-    }
-
-    /// The nearest agent from here up that is a running program.
-    fn program_above(&self, ix: AgentIx) -> Option<AgentIx> {
-        let runs = |ix: &AgentIx| {
-            let agent = self.agents.living(*ix);
-            agent.is_some_and(|agent| {
-                agent.open.iter().any(|id| self.calls.find(*id).is_some_and(|call| call.work.is_program()))
-            })
-        };
-        std::iter::once(ix).chain(self.agents.above(ix)).find(runs)
-    }
-
     fn node_ended(&mut self, graph: &AgentId, frame: FrameIx, end: &NodeEnd) {
         self.graphs.node_ended(self.place(graph), frame, end);
     }
@@ -712,7 +688,7 @@ impl World {
     }
 
     /// Keeps the answer of a step's agent: the graph hands it on. It is JSON where a schema asks for that.
-    fn step_answered(&mut self, ix: AgentIx, body: &Body, continues: bool) {
+    pub(super) fn step_answered(&mut self, ix: AgentIx, body: &Body, continues: bool) {
         if self.graphs.member(ix).is_none() {
             return;
         }

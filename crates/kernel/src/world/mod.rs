@@ -11,6 +11,7 @@ mod effects;
 mod graph;
 mod outputs;
 mod prefixes;
+mod programs;
 mod rollback;
 mod shared;
 mod threads;

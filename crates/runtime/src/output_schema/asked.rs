@@ -3,8 +3,7 @@
 
 use serde_json::{Map, Value};
 use spinney_kernel::definition::{Builtin, FieldMismatch};
-use spinney_kernel::record::ToolAsk;
-use spinney_kernel::rules::report::RefusedAsk;
+use spinney_kernel::record::{RefusedAsk, ToolAsk};
 
 use super::{check, fit};
 

@@ -40,7 +40,7 @@ impl ModelPort for AskedModel {
             while let Some(Ok(traced)) = watcher.next_event().await {
                 match &traced.recorded.event {
                     Event::CallSwitched { call, model: other, .. } if *call == asked => {
-                        model.clone_from(other)
+                        model.clone_from(other);
                     }
                     Event::CallEnded { call, outcome, .. } if *call == asked => {
                         open.call = None;

@@ -6,10 +6,11 @@ use spinney::function_tool::RawCall;
 use spinney::{Drivers, FunctionTool, Home, Tree, TreeFile};
 use spinney_kernel::port::model::Purpose;
 use spinney_kernel::port::{ModelReply, NoReply};
-use spinney_kernel::record::{Event, Outcome};
+use spinney_kernel::record::{Event, Exit, Outcome};
+use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
 use spinney_testkit::scripted::{Script, ScriptedModel};
-use spinney_testkit::{Recorder, recorded};
+use spinney_testkit::{Recorder, recorded, settled};
 
 const SCRIPT: &str = "
 rules:
@@ -28,14 +29,20 @@ struct Stage {
 
 /// A tree whose lead has a tool that asks for this many tokens, and says what it got.
 async fn ended(output_cap: u64, budget: &str) -> Stage {
+    asked(output_cap, budget, 1).await
+}
+
+/// The same with several questions at once.
+async fn asked(output_cap: u64, budget: &str, times: usize) -> Stage {
     let replies: Arc<Mutex<Vec<Reply>>> = Arc::default();
     let kept = Arc::clone(&replies);
     let ask = FunctionTool::new(move |RawCall(attempt)| {
         let kept = Arc::clone(&kept);
         async move {
-            let reply = attempt.model.ask("Which one?".to_owned(), output_cap).await;
-            let said = format!("{reply:?}");
-            kept.lock().unwrap().push(reply);
+            let questions = (0..times).map(|_| attempt.model.ask("Which one?".to_owned(), output_cap));
+            let replies = futures::future::join_all(questions).await;
+            let said = format!("{replies:?}");
+            kept.lock().unwrap().extend(replies);
             Ok::<_, String>(said)
         }
     });
@@ -48,6 +55,7 @@ async fn ended(output_cap: u64, budget: &str) -> Stage {
 name: asking
 goal: Go.
 budget: {{ {budget} }}
+limits: {{ parallel: 1 }}
 models: {{ m: {{ provider: scripted, script: none, price: {{ input_per_mtok_usd: 1, output_per_mtok_usd: 10 }} }} }}
 agents:
   lead: {{ model: m, tools: [ask] }}
@@ -110,4 +118,60 @@ async fn a_model_call_of_a_tool_that_does_not_fit_is_refused() {
     assert!(why.contains("tokens"), "{why}");
     assert_eq!(model.attempts().len(), 2);
     assert!(!recorded(&tree).await.iter().any(|recorded| matches!(recorded.event, Event::TreeHalted { .. })));
+}
+
+/// Of two at once, the second one is refused if the agent could not answer any more.
+#[tokio::test(start_paused = true)]
+async fn model_calls_of_tools_leave_their_agent_an_answer() {
+    let Stage { tree, replies, .. } = asked(3_000, "tokens: 9000", 2).await;
+    let replies = replies.lock().unwrap();
+    let answered = replies.iter().filter(|reply| reply.is_ok()).count();
+    assert_eq!((replies.len(), answered), (2, 1), "{replies:?}");
+    let ended = recorded(&tree).await.into_iter().find_map(|recorded| match recorded.event {
+        Event::AgentEnded { exit, .. } => Some(exit),
+        _ => None,
+    });
+    assert_eq!(ended, Some(Exit::Completed));
+}
+
+/// Nothing starts in a paused tree, so what a tool asks is refused and the tool can end.
+#[tokio::test(start_paused = true)]
+async fn a_tool_of_a_paused_agent_asks_no_model() {
+    let replies: Arc<Mutex<Vec<Reply>>> = Arc::default();
+    let kept = Arc::clone(&replies);
+    let paused = Arc::new(tokio::sync::Notify::new());
+    let (waits, begun) = (Arc::clone(&paused), Arc::new(tokio::sync::Notify::new()));
+    let begins = Arc::clone(&begun);
+    let ask = FunctionTool::new(move |RawCall(attempt)| {
+        let (kept, waits, begins) = (Arc::clone(&kept), Arc::clone(&waits), Arc::clone(&begins));
+        async move {
+            begins.notify_one();
+            waits.notified().await;
+            let reply = attempt.model.ask("Which one?".to_owned(), 100).await;
+            kept.lock().unwrap().push(reply);
+            Ok::<_, String>("asked")
+        }
+    });
+    let model = Script::parse("s.yaml", SCRIPT).unwrap().model();
+    let drivers = Drivers::new()
+        .with_model("m".parse().unwrap(), Arc::new(model))
+        .with_tool("ask".parse().unwrap(), Arc::new(ask));
+    let file = "
+name: asking
+goal: Go.
+budget: { cost_usd: 1 }
+models: { m: { provider: scripted, script: none, price: { input_per_mtok_usd: 1, output_per_mtok_usd: 1 } } }
+agents:
+  lead: { model: m, tools: [ask] }
+entry: lead
+";
+    let home = Home::open(Arc::new(MemoryJournal::new()), drivers);
+    let tree = home.start(TreeFile::parse("tree.yaml", file).unwrap().definition).await.unwrap();
+    begun.notified().await;
+    tree.pause("lead".parse().unwrap()).await.unwrap();
+    paused.notify_one();
+    let settled = settled(&tree).await;
+    assert_eq!(settled.state, TreeState::Paused);
+    let reply = replies.lock().unwrap().pop().unwrap();
+    assert!(matches!(reply, Err(NoReply::NotAsked(_))), "{reply:?}");
 }

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spinney::bus::RecordedEvent;
-use spinney::request::{Conclude, Send};
+use spinney::request::{Conclude, Redirect, Send};
 use spinney::tree::{OpenQuestion, RequestError};
 use spinney::{Drivers, Home, Tree, TreeFile};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::primitives::{Actor, Body};
+use spinney_kernel::primitives::{Actor, Body, Running};
 use spinney_kernel::record::{Event, Exit};
 use spinney_kernel::world::TreeState;
 use spinney_store::MemoryJournal;
@@ -19,7 +18,7 @@ const SCRIPT: &str = "
 rules:
 - { when: { last_contains: louder }, say: HELLO }
 - { when: { last_contains: again }, say: hello again }
-- { say: hello }
+- { think_ms: 1000, say: hello }
 ";
 
 async fn started(is_kept: bool) -> Tree {
@@ -50,14 +49,10 @@ async fn waits(tree: &Tree) -> OpenQuestion {
     }
 }
 
-fn end(events: &[RecordedEvent]) -> (Exit, String) {
-    let ended = events.iter().find_map(|recorded| match &recorded.event {
-        Event::AgentEnded { exit, result, .. } => {
-            Some((exit.clone(), result.as_ref().map(|body| body.text.clone()).unwrap_or_default()))
-        }
-        _ => None,
-    });
-    ended.unwrap()
+/// How it ended, and with which result.
+async fn end(tree: &Tree) -> (Exit, String) {
+    let end = tree.snapshot().await.unwrap().end.unwrap();
+    (end.exit, end.shown.text)
 }
 
 #[tokio::test(start_paused = true)]
@@ -78,7 +73,7 @@ async fn a_kept_root_waits_for_a_person_until_it_is_concluded() {
     tree.request(Actor::PERSON, Conclude { agent: "lead".parse().unwrap() }).await.unwrap();
     tree.ended().await;
     let events = recorded(&tree).await;
-    assert_eq!(end(&events), (Exit::Completed, "HELLO".to_owned()));
+    assert_eq!(end(&tree).await, (Exit::Completed, "HELLO".to_owned()));
     let heard = events.iter().filter(|recorded| matches!(recorded.event, Event::MessageSent { .. })).count();
     assert_eq!((heard, third.path.len()), (2, 1));
 }
@@ -90,7 +85,7 @@ async fn a_kept_root_that_nobody_writes_to_ends_with_its_answer() {
     waits(&tree).await;
     tokio::time::sleep(Duration::from_secs(31 * 24 * 3_600)).await;
     tree.ended().await;
-    assert_eq!(end(&recorded(&tree).await), (Exit::Completed, "hello".to_owned()));
+    assert_eq!(end(&tree).await, (Exit::Completed, "hello".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,4 +95,27 @@ async fn only_an_agent_that_waits_after_an_answer_is_concluded() {
     let expected = Refusal::NothingToConclude { agent: "lead".parse().unwrap() };
     assert!(matches!(&refused, Err(RequestError::Refused(why)) if *why == expected), "{refused:?}");
     tree.ended().await;
+}
+
+/// A new instruction continues it at once.
+#[tokio::test(start_paused = true)]
+async fn a_kept_root_that_waits_is_redirected() {
+    let tree = started(true).await;
+    waits(&tree).await;
+    let agent = || "lead".parse().unwrap();
+    let (instruction, running) = ("louder".to_owned(), Running::Finishes);
+    tree.redirect(Redirect { agent: agent(), instruction, tokens: None, running }).await.unwrap();
+    waits(&tree).await;
+    tree.request(Actor::PERSON, Conclude { agent: "lead".parse().unwrap() }).await.unwrap();
+    assert_eq!(end(&tree).await.1, "HELLO");
+}
+
+/// A note of ours is no word of the person: it waits on. Time that is up ends it with the answer that it gave.
+#[tokio::test(start_paused = true)]
+async fn a_kept_root_waits_on_at_a_note_of_ours() {
+    let tree = started(true).await;
+    let first = waits(&tree).await;
+    let note = Send::plain("lead".parse().unwrap(), Body::text("louder".to_owned()));
+    tree.request(Actor::RUNTIME, note).await.unwrap();
+    assert_eq!(waits(&tree).await.question, first.question);
 }

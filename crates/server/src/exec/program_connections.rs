@@ -7,7 +7,7 @@ use spinney::Tree;
 use spinney::clock::{Clock as _, SystemClock};
 use spinney_kernel::port::{ConnectionLog, ConnectionSink};
 use spinney_kernel::primitives::{Actor, AgentId, Connection, ConnectionTotals, Time, limit};
-use spinney_kernel::rules::request::Connected;
+use spinney_kernel::rules::request::RecordConnections;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -61,7 +61,7 @@ async fn report(recorder: Arc<Recorder>, tree: Tree, agent: AgentId) {
         recorder.changed.notified().await;
         let (ended, omitted, is_over) = recorder.take();
         if !ended.is_empty() || !omitted.is_none() {
-            let connected = Connected { agent: agent.clone(), ended, omitted };
+            let connected = RecordConnections { agent: agent.clone(), ended, omitted };
             if let Err(error) = tree.request(Actor::RUNTIME, connected).await {
                 // The tree has ended or is away: its journal takes nothing more.
                 tracing::debug!("connections of the program are not in the journal: {error}");

@@ -554,7 +554,7 @@ fn may_act(before: &World, what: &InputKind) -> Law {
         | Request::Refresh(_)
         | Request::Charge(_)
         | Request::Conclude(_)
-        | Request::Connected(_)
+        | Request::RecordConnections(_)
         | Request::Answer(_)
         | Request::Redirect(_)
         | Request::Raise(_)

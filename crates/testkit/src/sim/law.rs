@@ -103,6 +103,7 @@ impl Witness {
     }
 
     /// Reads one event.
+    #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     pub(super) fn see(&mut self, event: &Event) -> Law {
         if self.over {
             return Err(format!("an event followed the root's end: {event:?}"));

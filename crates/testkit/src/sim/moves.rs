@@ -13,17 +13,17 @@ use spinney_kernel::primitives::{
 };
 use spinney_kernel::record::{
     BreakerState as Gate, Failure, FailureCode, FollowupStart, HeldBy, NoSession, OnTimeout, Question,
-    Sources, StopReason, WaitFor, WaitNeed, Work,
+    RefusedAsk, Sources, StopReason, WaitFor, WaitNeed, Work,
 };
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::{
     Breaker, Connections, Continued, Done, Failed, FirstToken, FollowupStarted, HeldBack, Lost, Rate,
-    RateKind, RefusedAsk, Report, Session, Suspended, Timer,
+    RateKind, Report, Session, Suspended, Timer,
 };
 use spinney_kernel::rules::request::{
-    AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Conclude, Connected, Fail, Finish,
-    Followup, Hold, HoldFor, Pause, Raise, Redirect, Refresh, Request, Seal, Send, Spawn, Unpause, Unseal,
-    Wait, Withdraw,
+    AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Conclude, Fail, Finish, Followup,
+    Hold, HoldFor, Pause, Raise, RecordConnections, Redirect, Refresh, Request, Seal, Send, Spawn, Unpause,
+    Unseal, Wait, Withdraw,
 };
 use spinney_kernel::world::World;
 
@@ -96,7 +96,7 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         }
         38..39 if dice.once_in(4) => {
             let (ended, omitted) = some_connections(dice, Time::default());
-            Request::Connected(Connected { agent, ended, omitted })
+            Request::RecordConnections(RecordConnections { agent, ended, omitted })
         }
         38..39 => Request::Charge(Charge { agent, amounts: some_amounts(dice), note: "bill".to_owned() }),
         39..40 if dice.once_in(4) => adjust(dice, world),

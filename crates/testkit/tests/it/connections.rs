@@ -2,12 +2,14 @@
 
 use std::net::IpAddr;
 
+use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{
-    CallId, Connection, ConnectionEnd, ConnectionRefusal, ConnectionTotals, Time, limit,
+    Actor, CallId, Connection, ConnectionEnd, ConnectionRefusal, ConnectionTotals, Time, limit,
 };
 use spinney_kernel::record::Event;
 use spinney_kernel::rules::Receipt;
 use spinney_kernel::rules::report::{Connections, Report};
+use spinney_kernel::rules::request::RecordConnections;
 use spinney_testkit::Scenario;
 
 use crate::observed::events;
@@ -86,4 +88,29 @@ fn of_too_many_connections_only_the_sums_are_recorded() {
     let first = ConnectionTotals { count: 2, refused: 0, sent_bytes: 20, received_bytes: 4_000 };
     let second = ConnectionTotals { count: 8, refused: 1, sent_bytes: 13, received_bytes: 2_004 };
     assert_eq!(omitted, [first, second]);
+}
+
+/// The connections of a program that the tree did not start: at most so many are events, over all of its runs, and no agent
+/// records any.
+#[test]
+fn connections_of_a_program_outside_are_events_of_its_agent() {
+    let mut play = Scenario::grow("root");
+    let max = usize::from(limit::CALL_CONNECTIONS_MAX);
+    let connected = |count: usize| {
+        let (agent, omitted) = ("root".parse().unwrap(), ConnectionTotals::default());
+        let ended = vec![connection("a.example.org", ConnectionEnd::Closed); count];
+        RecordConnections { agent, ended, omitted }
+    };
+    let by = Actor::Agent("root".parse().unwrap());
+    assert!(matches!(play.ask_as(by, connected(1)), Err(Refusal::PersonOnly { .. })));
+    play.ask_as(Actor::RUNTIME, connected(max - 1)).unwrap();
+    play.ask_as(Actor::RUNTIME, connected(3)).unwrap();
+    let recorded =
+        events(&play).iter().filter(|event| matches!(event, Event::ProgramConnected { .. })).count();
+    assert_eq!(recorded, max);
+    let omitted = events(&play).into_iter().find_map(|event| match event {
+        Event::ProgramConnectionsOmitted { totals, .. } => Some(totals.count),
+        _ => None,
+    });
+    assert_eq!(omitted, Some(2));
 }

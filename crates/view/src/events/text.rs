@@ -50,6 +50,7 @@ pub(super) fn short(text: &str) -> String {
 }
 
 /// Describes an event. `names` has entered it and not left it yet.
+#[expect(clippy::too_many_lines, reason = "one arm for each event")]
 pub fn describe(names: &EventNames, event: &Event) -> EventText {
     match event {
         Event::TreeStarted { definition, rules, trace, sources: _ } => {

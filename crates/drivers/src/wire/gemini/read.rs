@@ -116,7 +116,7 @@ impl GeminiReader {
         if chunk.usage_metadata.as_ref().is_some_and(Usage::has_unknown_price) {
             reading.draft.unknown_price();
         }
-        let report = chunk.usage_metadata.map(|usage| self.report(usage)).unwrap_or_default();
+        let report = chunk.usage_metadata.map(|usage| self.report(&usage)).unwrap_or_default();
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             reading.draft.usage(report);
             return Err(reading.faults.event(&error));
@@ -148,7 +148,7 @@ impl GeminiReader {
 
     /// Input counts include what was cached; thoughts are counted beside the output and billed like it. A count of 0 is
     /// left out, so the total says whether there was any output.
-    fn report(&mut self, usage: Usage) -> UsageReport {
+    fn report(&mut self, usage: &Usage) -> UsageReport {
         let tools = usage.tool_use_prompt_token_count.unwrap_or_default();
         let input = usage.prompt_token_count.map(|input| input.saturating_add(tools));
         let beyond_input = usage.total_token_count.zip(input).map(|(all, input)| all.saturating_sub(input));

@@ -6,7 +6,7 @@ use super::{Failed, running};
 use crate::budget::Used;
 use crate::definition::{Mismatch, Role};
 use crate::primitives::{Body, CallId, CommandExit, Fault, FaultKind, OutputPath, StoredFile, cut, limit};
-use crate::record::{Outcome, StopReason, ToolAsk, Work};
+use crate::record::{Outcome, RefusedAsk, StopReason, ToolAsk, Work};
 use crate::rules::agent::end_if_drained;
 use crate::rules::turn::Said;
 use crate::rules::{Draft, Receipt, call, turn};
@@ -44,15 +44,6 @@ pub struct Done {
     /// How the command of a tool ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<CommandExit>,
-}
-
-/// A tool call of a model that cannot be made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RefusedAsk {
-    /// Its place among the calls of the answer, from 0.
-    pub place: u32,
-    pub reason: String,
 }
 
 impl Done {

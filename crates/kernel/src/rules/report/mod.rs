@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use breaker::Breaker;
 pub use connections::Connections;
 pub use continued::Continued;
-pub use done::{Done, RefusedAsk};
+pub use done::Done;
 pub use failed::Failed;
 pub use first_token::FirstToken;
 pub use followup_started::FollowupStarted;

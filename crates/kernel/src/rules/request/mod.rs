@@ -16,7 +16,6 @@ mod cancel;
 mod charge;
 mod checkpoint;
 mod conclude;
-mod connected;
 mod fail;
 mod finish;
 mod followup;
@@ -24,6 +23,7 @@ mod hold;
 mod pause;
 mod publish;
 mod raise;
+mod record_connections;
 mod redirect;
 mod refresh;
 mod rollback;
@@ -49,7 +49,6 @@ pub use cancel::Cancel;
 pub use charge::Charge;
 pub use checkpoint::{Checkpoint, CheckpointReply};
 pub use conclude::Conclude;
-pub use connected::Connected;
 pub use fail::Fail;
 pub use finish::Finish;
 pub use followup::Followup;
@@ -57,6 +56,7 @@ pub use hold::{Hold, HoldFor, HoldReply};
 pub use pause::Pause;
 pub use publish::Publish;
 pub use raise::Raise;
+pub use record_connections::RecordConnections;
 pub use redirect::Redirect;
 pub use refresh::{Refresh, RefreshReply};
 pub use rollback::{Rollback, RollbackReply};
@@ -94,7 +94,7 @@ pub enum Request {
     Adjust(Adjust),
     Charge(Charge),
     Conclude(Conclude),
-    Connected(Connected),
+    RecordConnections(RecordConnections),
     Send(Send),
     Publish(Publish),
     Refresh(Refresh),
@@ -130,7 +130,7 @@ macro_rules! with_verb {
             Request::Adjust($verb) => $result,
             Request::Charge($verb) => $result,
             Request::Conclude($verb) => $result,
-            Request::Connected($verb) => $result,
+            Request::RecordConnections($verb) => $result,
             Request::Send($verb) => $result,
             Request::Publish($verb) => $result,
             Request::Refresh($verb) => $result,
@@ -201,7 +201,7 @@ macro_rules! verbs_into_request {
 }
 
 verbs_into_request! {
-    Start Spawn Followup Hold Charge Conclude Connected Send Publish Refresh Broadcast Wait Ask Answer Finish Fail Pause Unpause Cancel
+    Start Spawn Followup Hold Charge Conclude RecordConnections Send Publish Refresh Broadcast Wait Ask Answer Finish Fail Pause Unpause Cancel
     Redirect Raise Checkpoint Branch Rollback Withdraw AddModel Adjust WriteValue Seal Unseal
 }
 

@@ -80,6 +80,10 @@ impl Rollback {
             return Err(over(state));
         }
         let ix = found?;
+        // Its wait for a person is in no checkpoint.
+        if turn::is_kept(world, ix) {
+            return Err(self.no_past("a conversation only goes forward; a branch begins at the checkpoint"));
+        }
         let agent = target.clone();
         match world.turns_of(ix).map(|turns| turns.turns_max) {
             None => Err(Refusal::RollbackTurnless { agent }),
@@ -106,10 +110,6 @@ impl Rollback {
         by: &Actor,
     ) -> Result<RollbackReply, Refusal> {
         let ix = self.check(draft, by)?;
-        // Its wait for a person is in no checkpoint.
-        if turn::is_kept(draft, ix) {
-            return Err(self.no_past("a conversation only goes forward; a branch begins at the checkpoint"));
-        }
         let (Some(prior), Some(standing)) = (&self.prior, self.standing.as_deref()) else {
             return Err(self.no_past("nobody read it"));
         };

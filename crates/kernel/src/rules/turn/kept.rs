@@ -37,6 +37,7 @@ pub(crate) fn continue_with(draft: &mut Draft<'_>, question: CallId, by: &Actor,
     }
     let (from, to, body) = (by.clone(), draft.agent_id(ix).clone(), answer.clone());
     draft.record(Event::MessageSent { from, to, body, envelope: Envelope::default() });
+    call::wake_waits(draft, ix);
     ends(draft, ix, answer);
     true
 }

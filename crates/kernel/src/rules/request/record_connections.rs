@@ -1,4 +1,4 @@
-//! Record connections of a program that the tree did not start, as its box saw them. Nothing is decided by them: they are
+//! Record the connections of a program that the tree did not start, as its box saw them. Nothing is decided by them: they are
 //! facts for people.
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::rules::Draft;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Connected {
+pub struct RecordConnections {
     /// The agent that stands for the program.
     pub agent: AgentId,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -21,11 +21,11 @@ pub struct Connected {
     pub omitted: ConnectionTotals,
 }
 
-impl Verb for Connected {
+impl Verb for RecordConnections {
     type Reply = Accepted;
 }
 
-impl Connected {
+impl RecordConnections {
     pub(in crate::rules) fn decide(&self, draft: &mut Draft<'_>, by: &Actor) -> Result<Accepted, Refusal> {
         person(by, "record connections")?;
         draft.check_running()?;
