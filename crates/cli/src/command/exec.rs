@@ -28,7 +28,6 @@ use spinney_host::notify::Notifier;
 use spinney_host::trust::foreign_home::{self, OldTreeTrust};
 use spinney_host::user::configuration::NotifyCommand;
 use spinney_kernel::budget::{Ceilings, Resource};
-use spinney_kernel::port::ConnectionLog;
 use spinney_kernel::primitives::{Millis, TreeId};
 use spinney_kernel::record::{Failure, FailureCode};
 use spinney_kernel::world::Halt;
@@ -171,8 +170,7 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
     let mut signals = Signals::listen()?;
     let view = view_on.map(|terminal| RunView::start(&ready.tree, &ready.path, terminal)).transpose()?;
     let connections = connections_of(boxed.is_some(), &ready.tree).await;
-    let log = connections.as_ref().map(ProgramConnections::log).unwrap_or_default();
-    let boxed = boxed.map(|prepared| to_start(prepared, at, log));
+    let boxed = boxed.map(|prepared| to_start(prepared, at, connections.as_ref()));
     let end = match start.with_context(|| cannot_start(program)) {
         Ok(start) => {
             let to_play = ToPlay { start, boxed, view_on, open_files };
@@ -180,9 +178,7 @@ async fn run(home: &Path, args: args::Exec, view_on: Option<Terminal>) -> Result
         }
         Err(error) => Err(error),
     };
-    if let Some(connections) = connections {
-        connections.finish().await;
-    }
+    finish_connections(connections).await;
     if end.is_ok() && view_on.is_none() {
         out::below_a_program();
     }
@@ -237,8 +233,15 @@ async fn prepared_box(prepared: &PreparedRun, home: &Path) -> Result<Option<Prog
     Ok(Some(ProgramBox::prepare(options, prepared.asked.program(), home).await?))
 }
 
-fn to_start(prepared: ProgramBox, gateway: SocketAddr, connections: ConnectionLog) -> BoxedStart {
+fn to_start(prepared: ProgramBox, gateway: SocketAddr, to: Option<&ProgramConnections>) -> BoxedStart {
+    let connections = to.map(ProgramConnections::log).unwrap_or_default();
     BoxedStart { prepared, gateway, terminal_size: relay::size(), connections }
+}
+
+async fn finish_connections(connections: Option<ProgramConnections>) {
+    if let Some(connections) = connections {
+        connections.finish().await;
+    }
 }
 
 /// Those of a program in a box.

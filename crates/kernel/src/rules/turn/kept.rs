@@ -51,7 +51,9 @@ pub(crate) fn hear(draft: &mut Draft<'_>, ix: AgentIx, by: &Actor, message: &Bod
 }
 
 fn ends(draft: &mut Draft<'_>, ix: AgentIx, message: &Body) {
-    if let Some(question) = waiting(draft, ix) {
+    // Once its time is over, its timer ends it.
+    let in_time = |question: &CallId| draft.late_answer(*question, draft.now()).is_none();
+    if let Some(question) = waiting(draft, ix).filter(in_time) {
         let answer = Body::text(message.text.clone());
         call::end(draft, question, Outcome::Answered { answer, is_default: false });
     }
