@@ -124,7 +124,7 @@ async fn a_model_call_of_a_tool_that_does_not_fit_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn model_calls_of_tools_leave_their_agent_an_answer() {
     let Stage { tree, replies, .. } = asked(3_000, "tokens: 9000", 2).await;
-    let replies = replies.lock().unwrap();
+    let replies = replies.lock().unwrap().clone();
     let answered = replies.iter().filter(|reply| reply.is_ok()).count();
     assert_eq!((replies.len(), answered), (2, 1), "{replies:?}");
     let ended = recorded(&tree).await.into_iter().find_map(|recorded| match recorded.event {
