@@ -111,7 +111,7 @@ impl ChatScreen {
         if !is_whole && !body.text.trim().is_empty() {
             out::line(&marked(&body.text, true))?;
         }
-        // What it asks its tools has lines of its own.
+        // Its tool calls have separate lines.
         Ok(asks.is_empty())
     }
 

@@ -76,7 +76,7 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Unwritten> {
     io::stdout().lock().write_all(bytes).map_err(Unwritten::from)
 }
 
-/// Writes a piece of a text to standard output that goes on: inert, and at once.
+/// Writes part of a line to standard output: inert, and flushed.
 pub fn piece(text: &str) -> Result<(), Unwritten> {
     let mut out = io::stdout().lock();
     out.write_all(inert(text).as_bytes()).and_then(|()| out.flush()).map_err(Unwritten::from)

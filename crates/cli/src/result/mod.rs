@@ -319,7 +319,7 @@ pub(crate) fn question_texts(
             lines.push(format!("    {answer}"));
             if question.is_after_answer {
                 let [chat, end] = ["chat", "finish"].map(|command| about(home, command, tree, &[]));
-                lines.push(format!("    or go on with `{chat}`, or end it with `{end}`"));
+                lines.push(format!("    or continue with `{chat}`, or end it with `{end}`"));
             }
         }
     }

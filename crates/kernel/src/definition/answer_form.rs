@@ -140,7 +140,7 @@ mod tests {
         assert_eq!([chosen("3"), chosen("2"), chosen("WAIT")], [Some("3"), Some("wait"), Some("wait")]);
         assert_eq!([chosen("0"), chosen("4"), chosen(""), chosen("sen"), chosen("-1")], [None; 5]);
         assert_eq!(AnswerForm::Text.chosen("1"), None);
-        // Nobody can mean another one than is shown at that number.
+        // A typed number never means another choice than the one shown with it.
         let swapped = choices(&["3", "1", "2"]);
         assert!(form.is_numbered() && !swapped.is_numbered());
         assert_eq!((swapped.chosen("1"), swapped.chosen("2")), (Some("1"), Some("2")));

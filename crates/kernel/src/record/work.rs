@@ -51,7 +51,7 @@ pub struct ModelCall {
 }
 
 /// A call that is no part of its agent's context: a program outside the tree makes it, or a tool of the agent asks for it.
-/// Whoever wants it has retries of its own: there is no second attempt. The tree only holds and books what a program's call
+/// Who asks for it retries it: there is no second attempt here. The tree only holds and books what a program's call
 /// costs, and one that does not fit halts the tree and waits; a tool's is refused then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

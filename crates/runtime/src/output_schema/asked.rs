@@ -7,7 +7,7 @@ use spinney_kernel::record::{RefusedAsk, ToolAsk};
 
 use super::{check, fit};
 
-/// Those of an answer's tool calls that name a schema that is none, or a default answer that does not fit.
+/// Those of an answer's tool calls with an invalid schema, or with a default answer that does not fit.
 pub(crate) fn refused(asks: &[ToolAsk]) -> Vec<RefusedAsk> {
     let named = [Builtin::AskHuman.as_str(), Builtin::RunPipeline.as_str()];
     let may_have = |ask: &ToolAsk| named.contains(&ask.tool.as_str()) && ask.args.contains("_schema");

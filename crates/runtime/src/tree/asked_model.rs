@@ -66,7 +66,7 @@ fn reply(outcome: &Outcome, model: ModelName) -> Result<ModelReply, NoReply> {
     }
 }
 
-/// A call that has not ended. If nobody waits for it any more, it is withdrawn, unless it has started.
+/// A call that has not ended. It is withdrawn when its caller stops waiting, unless it has started.
 struct OpenModelCall {
     tree: Tree,
     agent: AgentId,

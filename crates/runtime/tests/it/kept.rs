@@ -78,7 +78,7 @@ async fn a_kept_root_waits_for_a_person_until_it_is_concluded() {
     assert_eq!((heard, third.path.len()), (2, 1));
 }
 
-/// Nobody wrote for a month: it ends with its answer.
+/// After a month without a message it ends with its last answer.
 #[tokio::test(start_paused = true)]
 async fn a_kept_root_that_nobody_writes_to_ends_with_its_answer() {
     let tree = started(true).await;
@@ -110,7 +110,7 @@ async fn a_kept_root_that_waits_is_redirected() {
     assert_eq!(end(&tree).await.1, "HELLO");
 }
 
-/// A note of ours is no word of the person: it waits on. Time that is up ends it with the answer that it gave.
+/// A note of the runtime does not end the wait.
 #[tokio::test(start_paused = true)]
 async fn a_kept_root_waits_on_at_a_note_of_ours() {
     let tree = started(true).await;

@@ -336,7 +336,7 @@ fn report_call(dice: &mut Dice, world: &World, now: Time) -> InputKind {
 
 /// Sometimes one that is not there.
 fn refused_ask(dice: &mut Dice) -> RefusedAsk {
-    RefusedAsk { place: dice.below(3) as u32, reason: "its schema is none".to_owned() }
+    RefusedAsk { place: dice.below(3) as u32, reason: "its schema is invalid".to_owned() }
 }
 
 fn answer(dice: &mut Dice, world: &World) -> Request {

@@ -59,7 +59,7 @@ fn ends(draft: &mut Draft<'_>, ix: AgentIx, message: &Body) {
     }
 }
 
-/// Nobody wrote: the agent ends with the answer that it gave. Returns whether the question was such a wait.
+/// The wait is over: the agent ends with its last answer. Returns whether the question was such a wait.
 pub(crate) fn expire(draft: &mut Draft<'_>, question: CallId) -> bool {
     let Some(ix) = draft.call(question).map(|call| call.agent) else { return false };
     let waits = waiting(draft, ix) == Some(question);
@@ -69,7 +69,7 @@ pub(crate) fn expire(draft: &mut Draft<'_>, question: CallId) -> bool {
     waits
 }
 
-/// An agent whose time is up while it waits ends with the answer that it gave. Returns whether it waited.
+/// An agent whose time is up while it waits ends with its last answer. Returns whether it waited.
 pub(crate) fn time_is_up(draft: &mut Draft<'_>, ix: AgentIx) -> bool {
     let waits = waiting(draft, ix).is_some();
     if waits {
