@@ -207,8 +207,8 @@ fn everything_asks_the_model() {
     let asked = json!({ "prompt": "Which colour?", "maxTokens": 50 });
     let file = server.file(&stage, &[("peer__trigger-sampling-request", asked)]);
     let script = stage.folder().join("script.yaml");
-    let rules = std::fs::read_to_string(&script).unwrap();
-    std::fs::write(&script, rules.replacen("rules:", "rules:\n  - { when: { of_tool: true }, say: red }", 1))
+    let rules = fs::read_to_string(&script).unwrap();
+    fs::write(&script, rules.replacen("rules:", "rules:\n  - { when: { of_tool: true }, say: red }", 1))
         .unwrap();
     let ended = stage.play(&server.args(&["run", &file, "--json"])).end();
     assert_eq!(ended.code, Some(0), "{}", said(&ended));
