@@ -4,6 +4,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// Handles of processes that were alive when they were opened.
@@ -28,7 +29,11 @@ impl HeldProcesses {
     #[must_use]
     pub fn have_ended(&self) -> bool {
         let second = Timespec { tv_sec: 1, tv_nsec: 0 };
-        self.0.iter().all(|process| poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&second)) == Ok(1))
+        // A signal, for example of another child's end, breaks a poll off.
+        let has_ended = |process: &OwnedFd| {
+            retry_on_intr(|| poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&second)))
+        };
+        self.0.iter().all(|process| has_ended(process) == Ok(1))
     }
 }
 

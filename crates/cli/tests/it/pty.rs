@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
@@ -130,7 +131,7 @@ impl Pty {
 
     fn has_more(&self) -> bool {
         let mut ready = [PollFd::new(&self.master, PollFlags::IN)];
-        poll(&mut ready, Some(&Timespec::default())).unwrap() > 0
+        retry_on_intr(|| poll(&mut ready, Some(&Timespec::default()))).unwrap() > 0
     }
 
     pub(crate) fn send(&mut self, keys: &str) {

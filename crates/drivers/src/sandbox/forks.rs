@@ -7,7 +7,7 @@ use std::num::NonZeroI32;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Pid;
 
@@ -110,7 +110,7 @@ impl Forks {
 /// Whether no process is left that could ask.
 fn is_over(listener: &OwnedFd) -> io::Result<bool> {
     let mut polled = [PollFd::new(listener, PollFlags::IN)];
-    poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    retry_on_intr(|| poll(&mut polled, Some(&Timespec::default())))?;
     Ok(polled[0].revents().contains(PollFlags::HUP))
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{
     Gid, Pid, Resource, Rlimit, Signal, Uid, WaitOptions, getpid, getrlimit, kill_process_group,
     set_child_subreaper, set_parent_process_death_signal, wait,
@@ -153,7 +153,7 @@ fn end_with_guard(guard: &OwnedFd) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let mut gone = [PollFd::new(guard, PollFlags::IN)];
     // It may have ended before that.
-    match poll(&mut gone, Some(&Timespec::default()))? {
+    match retry_on_intr(|| poll(&mut gone, Some(&Timespec::default())))? {
         0 => Ok(()),
         _ => Err(io::ErrorKind::BrokenPipe.into()),
     }
