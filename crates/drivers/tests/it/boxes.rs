@@ -451,8 +451,7 @@ async fn a_memory_bomb_ends_before_twice_its_limit() {
 async fn a_disk_bomb_ends_before_twice_its_limit() {
     bomb("disk", LIMITS, BoxLimit::Disk).await;
     bomb("disk-unlinked", LIMITS, BoxLimit::Disk).await;
-    // Empty files come faster than bytes: what comes between two looks of a busy guard has to fit below twice the limit.
-    bomb("disk-names", BoxLimits { disk_bytes: 24 << 20, ..LIMITS }, BoxLimit::Disk).await;
+    bomb("disk-names", BoxLimits { disk_bytes: 4 << 20, ..LIMITS }, BoxLimit::Disk).await;
 }
 
 /// In namespaces a path can be hidden and another one kept as it is, in a folder that is writable.
