@@ -29,7 +29,7 @@ impl HeldProcesses {
     #[must_use]
     pub fn have_ended(&self) -> bool {
         let second = Timespec { tv_sec: 1, tv_nsec: 0 };
-        // A signal, for example of another child's end, breaks a poll off.
+        // A signal, such as that of another child's end, interrupts a poll.
         let has_ended = |process: &OwnedFd| {
             retry_on_intr(|| poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&second)))
         };
