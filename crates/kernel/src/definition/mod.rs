@@ -54,9 +54,9 @@ pub use expression::{Condition, Expression, ExpressionError, ExpressionFault, Te
 pub use folder_grants::{FolderAccess, FolderGrants};
 pub(crate) use graph::flow;
 pub use graph::{
-    AskStep, AskTimeout, Graph, GraphNode, GraphPlaces, GraphProblem, GraphStep, GraphSurroundings, Majority,
-    Members, Missing, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, PathStep, ProblemCode,
-    StepInput, Undo, VoteRule,
+    AskStep, AskTimeout, Graph, GraphNode, GraphPlaces, GraphProblem, GraphStep, GraphSurroundings,
+    InputSource, Majority, Members, Missing, NodeIx, NodeKind, OnMaxRounds, OnMissing, OnPartialSuccess,
+    OnTie, PathStep, ProblemCode, SharedSurroundings, StepInput, Undo, VoteRule,
 };
 pub use literals::{
     BudgetKeys, ByteSize, Count, Percent, PriceKeys, SpanOrOff, TimeSpan, Timeout, Usd, WrittenError,

@@ -21,6 +21,8 @@ pub struct Graphs {
     /// The graph and frame of every living agent of a step or group.
     agents: BTreeMap<AgentIx, (AgentIx, FrameIx)>,
     questions: BTreeMap<CallId, (AgentIx, FrameIx)>,
+    /// The steps that wait for shared values.
+    waiting: BTreeSet<(AgentIx, FrameIx)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +70,8 @@ pub struct NodeFrame {
     /// The agent of the step, or the one that stands for the group.
     pub(crate) agent: Option<AgentIx>,
     pub(crate) question: Option<CallId>,
+    /// The shared values that it waits for, until its agent is spawned.
+    pub(crate) waits_for: Vec<ValueName>,
     /// Members that run.
     pub(crate) live: BTreeSet<FrameIx>,
     /// How many members, items or voters have started, in this round.
@@ -175,11 +179,20 @@ impl Graphs {
         }
     }
 
+    /// The steps that wait for shared values, the oldest of a graph first.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (AgentIx, FrameIx)> {
+        self.waiting.iter().copied()
+    }
+
     pub(crate) fn node_started(&mut self, agent: AgentIx, start: &NodeStart) {
+        if !start.waits_for.is_empty() {
+            self.waiting.insert((agent, start.frame));
+        }
         self.run_mut(agent).started(start);
     }
 
     pub(crate) fn node_ended(&mut self, agent: AgentIx, frame: FrameIx, end: &NodeEnd) {
+        self.waiting.remove(&(agent, frame));
         self.run_mut(agent).ended(frame, end);
     }
 
@@ -189,8 +202,10 @@ impl Graphs {
             unreachable!("a step's parent belongs to a graph")
         };
         self.agents.insert(agent, (run, frame));
+        self.waiting.remove(&(run, frame));
         if let Some(frame) = self.run_mut(run).frames.get_mut(&frame) {
             frame.agent = Some(agent);
+            frame.waits_for.clear();
         }
     }
 
@@ -199,6 +214,7 @@ impl Graphs {
         self.agents.remove(&agent);
         if self.runs.remove(&agent).is_some() {
             self.questions.retain(|_, (run, _)| *run != agent);
+            self.waiting.retain(|(run, _)| *run != agent);
         }
     }
 
@@ -297,6 +313,7 @@ impl GraphRun {
             of: start.of,
             agent: None,
             question: None,
+            waits_for: start.waits_for.clone(),
             live: BTreeSet::new(),
             cursor: 0,
             round: 0,

@@ -36,6 +36,7 @@ mod graph_controls;
 mod graph_file_errors;
 mod graph_files;
 mod graph_scenarios;
+mod graph_shared_inputs;
 mod graphs;
 mod guarding;
 mod hash_chain;

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use spinney_kernel::definition::{Definition, Graph, GraphSurroundings, NodeKind};
+use spinney_kernel::definition::{
+    Definition, Graph, GraphSurroundings, NodeKind, SharedAccess, SharedSurroundings,
+};
 use spinney_kernel::primitives::{AgentId, RoleName, ValueName, limit};
 use spinney_kernel::record::{Attachment, Event, Exit, FrameIx, NodeEnd, NodeStart, Spawned, StartOf};
 use spinney_kernel::world::{GraphRun, World};
@@ -28,6 +30,8 @@ pub(super) struct GraphParts<'a> {
     pub(super) races: bool,
     pub(super) timeouts: bool,
     pub(super) budgets: bool,
+    /// Shared values that steps may be given.
+    pub(super) shared: &'a [&'a str],
 }
 
 impl GraphParts<'_> {
@@ -37,10 +41,14 @@ impl GraphParts<'_> {
 /// Replaces the entry agent by a random graph.
 pub(super) fn plant(dice: &mut Dice, definition: &mut Definition, parts: GraphParts<'_>) {
     let written = graph(dice, parts);
+    // Some of the values can never be written, and then their steps end otherwise.
+    let access = SharedAccess::default();
+    let shared = SharedSurroundings { access: &access, writers: Vec::new(), has_value: &|_| true, help: "" };
     let around = GraphSurroundings {
         roles: &|role| definition.roles.contains_key(role),
         role_names: Vec::new(),
         given: vec!["list"],
+        shared: Some(shared),
         nodes_max: limit::GRAPH_NODES_MODEL_MAX,
     };
     let graph = Graph::parse(&written, &around).unwrap_or_else(|problems| panic!("{problems:?}\n{written}"));
@@ -140,6 +148,17 @@ impl Writer<'_> {
         if let Some(input) = dice.pick(&self.visible).filter(|_| dice.once_in(2)) {
             let mark = if dice.once_in(3) { "?" } else { "" };
             step["input_from"] = json!([format!("{input}{mark}")]);
+        }
+        if let Some(key) = dice.pick(self.parts.shared).filter(|_| dice.once_in(4)) {
+            let is_optional = dice.once_in(4);
+            let input = format!("shared.{key}{}", if is_optional { "?" } else { "" });
+            match step.get_mut("input_from").and_then(Value::as_array_mut) {
+                Some(inputs) => inputs.push(json!(input)),
+                None => step["input_from"] = json!([input]),
+            }
+            if !is_optional && dice.once_in(3) {
+                step["on_missing"] = json!("fail");
+            }
         }
         if dice.once_in(3) {
             step["undo"] = json!("Take it back.");

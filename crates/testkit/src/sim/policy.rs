@@ -41,7 +41,7 @@ pub(super) struct Policies {
     /// The last answer of each agent of a step.
     answers: BTreeMap<AgentId, Answer>,
     /// The shared values, as they were written last.
-    written: BTreeMap<String, Value>,
+    written: BTreeMap<String, BoundedValue>,
     tally: PolicyTally,
 }
 
@@ -66,6 +66,8 @@ pub struct PolicyTally {
     pub undone: u64,
     /// Races that were won.
     pub races: u64,
+    /// Steps that ran once the shared values were written for which they had waited.
+    pub waited: u64,
 }
 
 impl PolicyTally {
@@ -78,6 +80,7 @@ impl PolicyTally {
         self.inputs += other.inputs;
         self.undone += other.undone;
         self.races += other.races;
+        self.waited += other.waited;
     }
 }
 
@@ -105,7 +108,7 @@ impl Policies {
             Event::CallEnded { call, outcome, .. } => self.call_ended(*call, outcome),
             Event::ValueWritten { name, value, .. } => {
                 let json = serde_json::from_str(&value.text).ok().filter(|_| value.rest().is_none());
-                self.written.extend(json.map(|json| (name.to_string(), json)));
+                self.written.insert(name.to_string(), json);
             }
             Event::AgentEnding { agent, exit, .. } => self.agent_ends(agent, exit),
             // What a model says in a call that was open does not count any more.
@@ -138,7 +141,7 @@ impl Policies {
             self.tally.undone += 1;
             return run.undo_started(start);
         }
-        run.started(start)
+        run.started(start, &self.written)
     }
 
     fn frame(&self, agent: &AgentId) -> Option<&Frame> {
@@ -155,12 +158,17 @@ impl Policies {
         let Some(parent) = &spawned.parent else { return Err("a step without a parent".to_owned()) };
         let graph = self.agents.get(parent).map_or(parent, |(graph, _)| graph).clone();
         let place = (graph, ix);
+        if let Some(run) = self.runs.get_mut(&place.0) {
+            run.waited(ix, &self.written)?;
+        }
         let Some(frame) = self.frame_mut(&place) else {
             return Err(format!("{} has no step", spawned.agent));
         };
         let unrun = &frame.unrun;
         hold(unrun.is_none(), || format!("{} runs, and must end as {unrun:?} without it", spawned.agent))?;
         frame.agent = Some(spawned.agent.clone());
+        let waited = u64::from(frame.waits());
+        self.tally.waited += waited;
         self.agents.insert(spawned.agent.clone(), place);
         Ok(())
     }

@@ -75,6 +75,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
             races: true,
             timeouts: true,
             budgets: true,
+            shared: &["plan", "notes.a"],
         };
         graphs::plant(dice, &mut definition, parts);
     }

@@ -276,6 +276,10 @@ fn node_started(start: &NodeStart) -> EventText {
     let name = short(&start.name);
     match (start.of, start.attempt) {
         (StartOf::Undo, _) => main_line(format!("undoes {name}")),
+        (StartOf::Node | StartOf::Item, _) if !start.waits_for.is_empty() => {
+            let values: Vec<String> = start.waits_for.iter().map(|value| format!("shared.{value}")).collect();
+            main_line(format!("{name} waits for {}", short(&values.join(", "))))
+        }
         (StartOf::Node | StartOf::Item, 0) => detail(format!("begins {name}")),
         (StartOf::Node | StartOf::Item, attempt) => {
             main_line(format!("tries {name} again (attempt {})", attempt + 1))

@@ -7,6 +7,7 @@
 mod begin;
 mod finish;
 mod scope;
+mod shared_inputs;
 mod step_values;
 mod vote;
 
@@ -17,6 +18,7 @@ use crate::rules::{Draft, StepOver, agent, call};
 use crate::world::{AgentIx, AgentState, GraphRun, NodeFrame, World};
 
 pub(crate) use begin::{run_pipeline, start_root};
+pub(crate) use shared_inputs::{begin_waiting, cancel_waiting, end_idle_wait};
 
 use begin::Begin;
 use scope::Scope;
@@ -332,6 +334,7 @@ fn stop_members(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx) {
             (None, Some(question)) if draft.call(question).is_some() => {
                 call::end(draft, question, Outcome::Cancelled);
             }
+            (None, None) if !frame.waits_for.is_empty() => shared_inputs::cancel(draft, graph, ix),
             (None, _) => below.extend(frame.live.iter().rev().copied()),
         }
     }

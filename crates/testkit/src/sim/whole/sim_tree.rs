@@ -113,6 +113,7 @@ impl SimTree {
             list: self.is_graph(),
             races: self.mode != Mode::Parallel,
             timeouts: self.mode == Mode::Wild,
+            shared: if self.mode == Mode::Serial { &["notes"] } else { &[] },
             budgets: self.mode == Mode::Wild || (self.mode == Mode::Serial && !self.stops),
         }
     }
