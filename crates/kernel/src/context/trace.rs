@@ -42,10 +42,10 @@ pub struct EventContext {
     pub life: Option<Arc<Life>>,
     /// Who caused it: the parent, or the sender of a message. `None` for someone outside the tree.
     pub caller: Option<AgentId>,
-    /// The recipient, if it is a message or a result.
+    /// The recipient, if it is a message, a spawn or a result.
     pub recipient: Option<AgentId>,
     pub topic: Topic,
-    /// The kind of message, if it has one.
+    /// The kind of message, if it has one; `spawn_request` and `spawn_result` for a child.
     pub message: Option<MessageKind>,
     /// Ties it to related events: the child's for a spawn and its result, the call's for a call, a message's own.
     pub correlation: Option<Correlation>,
@@ -118,8 +118,13 @@ impl Trace {
             switch,
             tags: Arc::clone(&self.tags),
         };
-        if let Event::AgentEnded { .. } = event {
-            context.recipient = above;
+        // The root is nobody's child.
+        if let (Event::AgentEnded { .. }, Some(parent)) = (event, &above) {
+            context.recipient = Some(parent.clone());
+            context.message = Some(MessageKind::spawn_result());
+        } else if let (Event::AgentSpawned(spawned), Some(_)) = (event, &above) {
+            context.recipient = Some(spawned.agent.clone());
+            context.message = Some(MessageKind::spawn_request());
         } else if let Event::MessageSent { from, to, envelope, .. } = event {
             context.recipient = Some(to.clone());
             context.addressed(from, envelope);
