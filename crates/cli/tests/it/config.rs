@@ -175,13 +175,14 @@ fn l32_budgets_of_the_tree_and_of_an_agent() {
       told: helped, seen
       answer: I have it: helped, seen
     tree budget: { cost_usd: 0.003 }: exit 0
-      told: its first call needs $0.00129925 and $0.00129125 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      told: its first call needs $0.00129925 and $0.00129125 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      answer: I have it: its first call needs $0.00129925 and $0.00129125 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-    tree budget: { tokens: 3000 }: exit 0
-      told: its first call needs 1101 tokens and 793 tokens are left (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      told: its first call needs 1101 tokens and 793 tokens are left (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      answer: I have it: its first call needs 1101 tokens and 793 tokens are left (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs $0.00129925 and $0.00127625 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs $0.00129925 and $0.00127625 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      answer: I have it: its first call needs $0.00129925 and $0.00127625 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+    tree budget: { tokens: 3000 }: exit 3
+      told: its first call needs 1101 tokens and 733 tokens are left (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs 1101 tokens and 733 tokens are left (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      answer: I have it: Earlier steps in short (2 more omitted):
+      error: tokens ceiling of `lead`: limit 3000, spent N, held N, asked N
     tree budget: { steps: 2 }: exit 3
       told: steps ceiling of `lead`: limit 2 less N in reserve, spent N, held N: answer with what you have, or ask for less
       told: steps ceiling of `lead`: limit 2 less N in reserve, spent N, held N: answer with what you have, or ask for less
@@ -246,9 +247,9 @@ fn l32_reserves_loans_and_what_to_do_when_it_is_low() {
       told: helped, seen
       answer: I have it: helped, seen
     budget: { cost_usd: 0.0013, on_low: shrink }: exit 0
-      told: its first call needs $0.00129925 and $0.00044125 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      told: its first call needs $0.00129925 and $0.00044125 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      answer: I have it: its first call needs $0.00129925 and $0.00044125 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs $0.00129925 and $0.00042625 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs $0.00129925 and $0.00042625 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      answer: I have it: its first call needs $0.00129925 and $0.00042625 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
     budget: { steps: 2, wrap_up: off }: exit 0
       told: helped, seen
       told: helped, seen

@@ -284,7 +284,7 @@ rules:
     4 messages
     it was notified that helper has a smaller window: 900 tokens instead of 2,000 tokens
 
-    #1  system · system · 495 tokens
+    #1  system · system · 555 tokens
         You lead.
 
         Tools you may use:
@@ -299,7 +299,7 @@ rules:
 
     #3  output · tool · from spawn_agent · 70 tokens
         Helped.
-        [used $0.00001425, 49 tokens, 1 step; you have left $0.999847]
+        [used $0.00001425, 49 tokens, 1 step; you have left $0.999832]
 
     #4  dialog · assistant · 1 token out, 9 as input
         done

@@ -71,6 +71,11 @@ pub(crate) struct SpawnArgs {
     pub(crate) detach: bool,
     pub(crate) share: Option<Share>,
     pub(crate) output_schema: Option<Box<RawValue>>,
+    /// In tokens. Only smaller than what its model and role allow.
+    pub(crate) window: Option<u64>,
+    /// What it is given to read beside its goal.
+    #[serde(default)]
+    pub(crate) messages: Vec<String>,
 }
 
 /// The keys of a graph; what is in them is checked with it.

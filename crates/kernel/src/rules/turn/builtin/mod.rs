@@ -7,10 +7,10 @@ use crate::context::{
     CancelArgs, FollowupArgs, Frame, ListArgs, ListContextArgs, PipelineArgs, ReadContextArgs, SendArgs,
     SharedText, SpawnArgs, WaitArgs, WaitMessageArgs, WriteContextArgs, read,
 };
-use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, TimeSpan};
-use crate::primitives::{Actor, AgentId, Body, Envelope, TokenCount, ToolName, cut, limit};
+use crate::definition::{BudgetKeys, BudgetSpec, GivenMessage, OutputSchema, Refusal, TimeSpan};
+use crate::primitives::{Actor, AgentId, Body, Category, Envelope, TokenCount, ToolName, cut, limit};
 use crate::record::{Question, Sources, ToolAsk, ValueRead, WaitFor};
-use crate::rules::compat::{check_timeout, read_ask, read_with_budget};
+use crate::rules::compat::{check_timeout, read_ask, read_spawn, read_with_budget};
 use crate::rules::request::{Ask, Cancel, Collect, Followup, Send, SendReply, Spawn, SpawnReply, Wait};
 use crate::rules::shared::{self, Writing};
 use crate::rules::{Draft, graph};
@@ -28,7 +28,7 @@ pub(super) fn run(
     let by = Actor::Agent(agent.clone());
     match builtin {
         Builtin::SpawnAgent => {
-            let spawn_args: SpawnArgs = read_with_budget(draft, builtin, args)?;
+            let spawn_args = read_spawn(draft, args)?;
             check_timeout(draft, builtin, args, &spawn_args.budget)?;
             let spawn = spawn(agent, spawn_args, tokens)?;
             spawn.decide(draft, &by).map(spawned)
@@ -140,10 +140,23 @@ fn spawned(SpawnReply { agent, call }: SpawnReply) -> Option<Answer> {
 }
 
 fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<TokenCount>) -> Result<Spawn, Refusal> {
-    let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share, output_schema } =
-        args;
+    let SpawnArgs {
+        agent: role,
+        goal,
+        id,
+        model,
+        tools,
+        budget,
+        timeout,
+        detach,
+        share,
+        output_schema,
+        window,
+        messages,
+    } = args;
     let (budget, collect) = terms(&budget, timeout, detach);
-    let messages = Vec::new();
+    let given = |text| GivenMessage { category: Category::Context, body: Body::text(text) };
+    let messages = messages.into_iter().map(given).collect();
     let output_schema = output_schema.as_deref().map(OutputSchema::written).transpose()?.map(Box::new);
     Ok(Spawn {
         parent,
@@ -157,7 +170,7 @@ fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<TokenCount>) -> R
         collect,
         share,
         messages,
-        frame: Frame { window: None, output_schema },
+        frame: Frame { window, output_schema },
     })
 }
 
