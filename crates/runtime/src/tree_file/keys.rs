@@ -90,6 +90,8 @@ pub(super) struct CommandToolKeys {
     #[serde(default)]
     pub(super) repeatable: bool,
     pub(super) timeout: Option<TimeSpan>,
+    pub(super) kind: Option<String>,
+    pub(super) extension: Option<String>,
 }
 
 /// The kernel reads it.

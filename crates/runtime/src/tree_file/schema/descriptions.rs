@@ -106,6 +106,11 @@ const COMMAND_TOOL: Keys = &[
         "Whether a call that was under way when its process died may be started again; default false.",
     ),
     ("timeout", "How long one call may take; default 2m, at most 1h."),
+    (
+        "kind",
+        "What kind of outputs it makes: what a call prints is saved as outputs/{kind}_{NNN}.{extension}; not saved if absent.",
+    ),
+    ("extension", "The end of the names of its saved outputs; default txt."),
 ];
 
 const TREE_LIMITS: Keys = &[
