@@ -1,5 +1,7 @@
 //! What a person sees of a tree while it is followed: lines, or the live view.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use spinney::bus::{TracedEvent, WatchItem};
@@ -87,7 +89,7 @@ impl Shown {
     }
 
     /// A question without secrets. What is answered is the question as it is.
-    pub(crate) fn redacted(&self, question: &OpenQuestion) -> OpenQuestion {
+    pub(crate) fn redacted<'q>(&self, question: &'q OpenQuestion) -> Cow<'q, OpenQuestion> {
         redacted(&self.redactor, question)
     }
 
@@ -127,9 +129,11 @@ impl Shown {
     }
 
     pub(crate) fn event(&mut self, traced: &TracedEvent) -> Result<(), Unwritten> {
-        let mut traced = traced.clone();
-        traced.recorded.event = redacted(&self.redactor, &traced.recorded.event);
-        let traced = &traced;
+        let mut changed = None;
+        if let Cow::Owned(event) = redacted(&self.redactor, &traced.recorded.event) {
+            changed.insert(traced.clone()).recorded.event = event;
+        }
+        let traced = changed.as_ref().unwrap_or(traced);
         self.live.iter_mut().for_each(|live| live.event(traced));
         if let Some(chat) = &mut self.chat {
             if chat.event(traced)? {
@@ -165,7 +169,10 @@ impl Shown {
 }
 
 /// The same without secrets.
-pub(crate) fn redacted<T: Serialize + DeserializeOwned + Clone>(redactor: &Redactor, shown: &T) -> T {
-    let redacted = redactor.redact_typed(shown.clone());
+pub(crate) fn redacted<'t, T: Serialize + DeserializeOwned + Clone>(
+    redactor: &Redactor,
+    shown: &'t T,
+) -> Cow<'t, T> {
+    let redacted = redactor.redact_typed(shown);
     redacted.unwrap_or_else(|error| unreachable!("what is shown can be written and read again: {error}"))
 }

@@ -69,7 +69,7 @@ async fn print(
                 screen.show_stored(&redacted).await?;
             }
             let Verified { snapshot, hash, .. } = verified;
-            let snapshot = redacted.redactor().redact_typed(snapshot)?;
+            let snapshot = redacted.redactor().redact_typed(&snapshot)?;
             let outcome = Outcome::read(&snapshot, hash, &redacted, TreeInHome { home, tree }).await;
             let outcome = outcome.took(screen.elapsed_ms());
             outcome.write_json()?;
@@ -81,7 +81,7 @@ async fn print(
                 out::line("")?;
             }
             let mut verified = verified;
-            verified.snapshot = redacted.redactor().redact_typed(verified.snapshot)?;
+            verified.snapshot = redacted.redactor().redact_typed(&verified.snapshot)?.into_owned();
             write(&verified, &redacted, how, outside.as_deref()).await?;
             Ok(Exit::Completed)
         }

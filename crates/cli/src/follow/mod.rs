@@ -91,7 +91,7 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
     let journal = &RedactedJournal::over(home.journal().as_ref(), redactor.clone());
     let snapshot = match watched {
         Ok(()) => match last_look(&tree).await {
-            Ok(snapshot) => Ok(redactor.redact_typed(snapshot)?),
+            Ok(snapshot) => Ok(redactor.redact_typed(&snapshot)?.into_owned()),
             Err(error) => Err(error),
         },
         Err(error) => {

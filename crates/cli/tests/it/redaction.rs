@@ -39,7 +39,7 @@ fn tree(stage: &TestFolder, redact: &str, deep: &str) -> String {
         "tree.yaml",
         &format!(
             "name: test\ngoal: 'Say {{{{ inputs.word }}}}'\ninputs: {{ word: {{ env: TEST_WORD }} }}\n\
-             budget: {{ cost_usd: 1 }}\n{redact}\nmodels: {{ fast: {{ {model} }} }}\nagents:\n  \
+             entry: lead\nbudget: {{ cost_usd: 1 }}\n{redact}\nmodels: {{ fast: {{ {model} }} }}\nagents:\n  \
              lead: {{ model: fast, tools: [spawn_agent] }}\n  mid: {{ model: fast, tools: [spawn_agent] }}\n  \
              deep: {{ model: fast{deep} }}\n"
         ),
@@ -177,11 +177,42 @@ fn o17_watchers_see_what_roles_show_them() {
     }
 }
 
+/// O17: what a tool was asked and answered is shown as its role says, also in the answer that asks for it.
+#[test]
+fn o17_calls_of_single_tools_are_shown_as_their_role_says() {
+    const LOOKS: &str = "
+rules:
+  - when: { turn: 1 }
+    say: I look.
+    call: [ { tool: look, args: { where: in the drawer } } ]
+  - say: I am done.
+tools: { look: { say: a green box } }
+";
+    for (visibility, has_texts, has_calls) in
+        [("full", true, true), ("summary", false, true), ("hidden", false, false)]
+    {
+        let stage = TestFolder::new();
+        let file = stage.tree("look", LOOKS);
+        let text = fs::read_to_string(&file).unwrap();
+        let with = format!("tools: [look], tool_visibility: {{ look: {visibility} }}");
+        fs::write(&file, text.replace("tools: [look]", &with)).unwrap();
+        assert_eq!(stage.spinney(&["run", &file]).code, Some(0));
+        let as_seen = |right| stage.spinney(&["events", "last", "--json", "--as", right]).out;
+        let (read, owner) = (as_seen("read"), as_seen("owner"));
+        for text in ["in the drawer", "a green box"] {
+            assert!(owner.contains(text), "{owner}");
+            assert_eq!(read.contains(text), has_texts, "{visibility}: {read}");
+        }
+        assert_eq!(read.contains("\"topic\":\"tool.call\""), has_calls, "{visibility}: {read}");
+        assert!(read.contains("I am done."), "{read}");
+    }
+}
+
 /// Issue 42: with `redact: journal` nothing in the home has the key, and a resumed model reads what the live one read.
 #[test]
 fn a_redacted_journal_has_no_secret_and_resumes_alike() {
     let stage = TestFolder::new();
-    let note = json!({ "path": "outputs/note.md", "content": format!("the key is {KEY}") });
+    let note = json!({ "path": "outputs/note.md", "text": format!("the key is {KEY}") });
     let first = Reply::says(&format!("I found {KEY} and keep it."), &[("write_file", note)]);
     let upstream = Upstream::new(vec![first, Reply::held(), Reply::says(&format!("It was {KEY}."), &[])]);
     let file = stage.tree_on(&upstream);
@@ -202,8 +233,8 @@ fn a_redacted_journal_has_no_secret_and_resumes_alike() {
     assert!(read.contains("I found [redacted: key]") && !read.contains(KEY), "{read}");
     let found = files_with(stage.home(), KEY);
     assert!(found.is_empty(), "{found:?}");
-    let note = stage.spinney(&["files", "cat", "outputs/note.md"]);
-    assert_eq!(note.out.trim_end(), "the key is [redacted: key]", "{}", note.err);
+    let note = stage.spinney(&["files", "cat", "note.md"]);
+    assert_eq!(note.out.trim_end(), "the key is [redacted: key]", "{} {:?}", note.err, stage.results("lead"));
 }
 
 /// The files of a folder that have a text.
@@ -234,7 +265,7 @@ fn what_is_wrong_with_redaction_and_visibility_is_named() {
         assert!((checked.out + &checked.err).contains(message), "{line}");
     }
     for (keys, message) in [
-        (", visibility: none", "`full`, `summary` or `hidden`"),
+        (", visibility: none", "known values: full, summary, hidden"),
         (", tool_visibility: { fetch: hidden }", "`deep` has no tool `fetch`"),
     ] {
         let checked = stage.spinney(&["check", &tree(&stage, "", keys)]);

@@ -19,12 +19,15 @@ impl Redactor {
     ///
     /// # Errors
     /// If it cannot be written as JSON or read again.
-    pub fn redact_typed<T: Serialize + DeserializeOwned>(&self, typed: T) -> serde_json::Result<T> {
-        let bytes = serde_json::to_vec(&typed)?;
+    pub fn redact_typed<'t, T: Serialize + DeserializeOwned + Clone>(
+        &self,
+        typed: &'t T,
+    ) -> serde_json::Result<Cow<'t, T>> {
+        let bytes = serde_json::to_vec(typed)?;
         if !self.may_change_json(&bytes) {
-            return Ok(typed);
+            return Ok(Cow::Borrowed(typed));
         }
-        self.redact_as(&serde_json::from_slice(&bytes)?, serde_json::from_value)
+        self.redact_as(&serde_json::from_slice(&bytes)?, serde_json::from_value).map(Cow::Owned)
     }
 
     /// Whether JSON as bytes has anything to redact. A preview always may: half a secret is none that is found.
