@@ -15,6 +15,7 @@ use crate::exec::keys::NoKey;
 use crate::home::tree_copies::TreeSources;
 use crate::own_drivers::OwnDrivers;
 use crate::project::UsersSetting;
+use crate::redaction::warn_of_short;
 use crate::secrets::{FoundSecret, SecretKind, SecretPlace, SecretScan};
 use crate::tree_file::boxed_tools::BoxedPermissions;
 use crate::tree_file::folders::{GivenFolderError, given_grants, grant};
@@ -177,6 +178,7 @@ impl PreparedTree {
             return Err(SourceError::from(problems).into());
         }
         let mut definition = Reach::new(&definition).pruned(definition);
+        warn_of_short(definition.redact.variables.iter().map(String::as_str), &user);
         definition.redact.variables = secret_variables(&source);
         let egress = Egress::all(&source.file, &source.called, InputValues::Given(&given.inputs));
         let allowed = AllowedHosts::new(request.hosts, &defaults.configuration, &user);

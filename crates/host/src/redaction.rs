@@ -38,21 +38,25 @@ pub enum RedactionError {
 pub fn redactor(spec: &RedactionSpec) -> Result<Redactor, RedactionError> {
     let configuration = Configuration::read()?;
     let variables = Variables::read(&configuration)?;
+    warn_of_short(configuration.redact_env(), &variables);
     let mut names: BTreeSet<String> = spec.variables.iter().cloned().collect();
     names.extend(configuration.redact_env().map(str::to_owned));
     names.extend(KEY_VARIABLES.map(str::to_owned));
     names.extend(other_keys::in_environment());
     let values = names.into_iter().filter_map(|name| Some((variables.get(&name)?, name)));
-    let long = values.filter(|(value, name)| {
-        let is_long = value.len() >= VALUE_BYTES_MIN;
-        if !is_long && !value.is_empty() {
-            tracing::warn!("the value of {name} is shorter than {VALUE_BYTES_MIN} bytes and is not redacted");
-        }
-        is_long
-    });
+    let long = values.filter(|(value, _)| value.len() >= VALUE_BYTES_MIN);
     Ok(Redactor::new(
         long.flat_map(|(value, name)| key_shapes(value).into_iter().map(move |shape| (name.clone(), shape))),
     ))
+}
+
+/// Says which of these variables have values that are too short to be told from ordinary words.
+pub(crate) fn warn_of_short<'n>(names: impl Iterator<Item = &'n str>, variables: &Variables) {
+    for name in names {
+        if variables.get(name).is_some_and(|value| value.len() < VALUE_BYTES_MIN) {
+            tracing::warn!("the value of {name} has less than {VALUE_BYTES_MIN} bytes and is not redacted");
+        }
+    }
 }
 
 /// What redacts a stored tree.

@@ -34,7 +34,7 @@ pub(super) async fn events(home: &Path, args: args::Events, terminal: Terminal) 
     })?;
     let style = if args.json { Style::Json } else { Style::Log };
     let mut screen = Screen::new(tree, style).on(terminal).only(wanted).from(Seq(args.from));
-    screen = screen.as_seen_by(args.right.into());
+    screen = screen.seen_with(args.right.into());
     let mut tail = Tail::new(&journal, tree);
     if args.follow {
         let place = TreeInHome { home, tree };

@@ -71,7 +71,7 @@ impl Screen {
     }
 
     /// Writes JSON as a watcher with this right is shown it.
-    pub(crate) fn as_seen_by(mut self, right: WatchRight) -> Self {
+    pub(crate) fn seen_with(mut self, right: WatchRight) -> Self {
         self.visible = VisibleEvents::new(right);
         self
     }
