@@ -1,10 +1,15 @@
 //! What a person sees of a tree while it is followed: lines, or the live view.
 
-use std::path::Path;
+use std::borrow::Cow;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use spinney::bus::{TracedEvent, WatchItem};
+use spinney::redaction::Redactor;
+use spinney::tree::OpenQuestion;
 use spinney_host::control::StreamedText;
-use spinney_kernel::primitives::{Seq, TreeId};
+use spinney_host::home::ids::TreeInHome;
+use spinney_kernel::primitives::Seq;
 use spinney_terminal::Terminal;
 use spinney_terminal::mode::EchoOff;
 use spinney_terminal::out::Unwritten;
@@ -59,11 +64,18 @@ pub(crate) struct Shown {
     /// While there is a live view.
     echo_off: Option<EchoOff>,
     has_text: bool,
+    redactor: Redactor,
 }
 
 impl Shown {
     /// Lines begin after `past`; the live view needs everything that happened.
-    pub(crate) fn new(tree: TreeId, home: &Path, style: Style, past: Seq, display: Display) -> Self {
+    pub(crate) fn new(
+        TreeInHome { home, tree }: TreeInHome<'_>,
+        style: Style,
+        past: Seq,
+        display: Display,
+        redactor: Redactor,
+    ) -> Self {
         let Display { terminal, is_live, has_text, is_chat } = display;
         let from = if is_live { Seq(u64::MAX) } else { Seq(past.0 + 1) };
         Self {
@@ -72,7 +84,13 @@ impl Shown {
             live: is_live.then(|| LiveScreen::new(tree, home, terminal)),
             echo_off: is_live.then(EchoOff::begin),
             has_text,
+            redactor,
         }
+    }
+
+    /// A question without secrets. What is answered is the question as it is.
+    pub(crate) fn redacted<'q>(&self, question: &'q OpenQuestion) -> Cow<'q, OpenQuestion> {
+        redacted(&self.redactor, question)
     }
 
     pub(crate) fn see(&mut self, seen: &WatchItem) -> Result<(), Unwritten> {
@@ -111,6 +129,11 @@ impl Shown {
     }
 
     pub(crate) fn event(&mut self, traced: &TracedEvent) -> Result<(), Unwritten> {
+        let mut changed = None;
+        if let Cow::Owned(event) = redacted(&self.redactor, &traced.recorded.event) {
+            changed.insert(traced.clone()).recorded.event = event;
+        }
+        let traced = changed.as_ref().unwrap_or(traced);
         self.live.iter_mut().for_each(|live| live.event(traced));
         if let Some(chat) = &mut self.chat {
             if chat.event(traced)? {
@@ -143,4 +166,13 @@ impl Shown {
         }
         self.echo_off = None;
     }
+}
+
+/// The same without secrets.
+pub(crate) fn redacted<'t, T: Serialize + DeserializeOwned + Clone>(
+    redactor: &Redactor,
+    shown: &'t T,
+) -> Cow<'t, T> {
+    let redacted = redactor.redact_typed(shown);
+    redacted.unwrap_or_else(|error| unreachable!("what is shown can be written and read again: {error}"))
 }

@@ -31,6 +31,7 @@ pub mod prelude;
 pub mod prepared;
 pub mod price_list;
 pub mod project;
+pub mod redaction;
 pub mod removal;
 pub mod secrets;
 pub mod server_packages;

@@ -27,6 +27,7 @@ pub mod shared;
 pub mod spent;
 pub mod topics;
 pub mod typed_answer;
+pub mod visibility;
 pub mod window;
 pub mod wording;
 

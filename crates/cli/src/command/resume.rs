@@ -13,6 +13,7 @@ use spinney_host::home::ids::{TreeInHome, find, name};
 use spinney_host::home::tree_copies::ResumeSource;
 use spinney_host::home::{tree_copies, workspaces};
 use spinney_host::notify::Notifier;
+use spinney_host::redaction::{RedactedJournal, redactor_of};
 use spinney_host::tree_file::folders::given_grants;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::boxes::{AllowedBoxes, BoxNeeds};
@@ -236,6 +237,7 @@ async fn elsewhere(
 
 /// Prints the result of an ended tree, as the process that ended it did or would have.
 async fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> Result<Exit> {
+    let journal = &RedactedJournal::over(journal, redactor_of(journal, tree).await?);
     // No event is printed, but they give the duration.
     let mut screen = Screen::new(tree, style).from(Seq(u64::MAX));
     screen.show_stored(journal).await?;

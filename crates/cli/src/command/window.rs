@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney_host::home::ids::NamedTree;
+use spinney_host::home::ids::{NamedTree, RedactedTree};
 use spinney_host::home::side_journals;
 use spinney_kernel::definition::Preset;
 use spinney_kernel::primitives::{Category, grouped};
@@ -53,7 +53,7 @@ fn stacked(rows: &[CategoryUse], whole: u64, width: usize) -> Row {
 }
 
 pub(super) async fn window(home: &Path, args: &args::WhoseContext, terminal: Terminal) -> Result<Exit> {
-    let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree()).await?;
+    let RedactedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree()).await?.redacted().await?;
     let agent = &agents::at(&journal, tree, args.agent.clone()).await??;
     if side_journals::is_of_exec(home).await {
         let show = hint::about(home, "show", tree, &[agent.as_str()]);

@@ -76,6 +76,7 @@ mod pty;
 mod raising_inside;
 mod read_only;
 mod recipients;
+mod redaction;
 mod redirecting;
 mod refused_secrets;
 mod removing;

@@ -45,7 +45,7 @@ impl Secrets {
     /// These keys. A word that is shorter than any key hides nothing: it would make every text unreadable.
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
         let keys = keys.into_iter().filter(|key| key.len() >= KEY_BYTES_MIN);
-        Self(Arc::new(Shapes { shapes: keys.flat_map(shapes).collect(), search: OnceLock::new() }))
+        Self(Arc::new(Shapes { shapes: keys.flat_map(key_shapes).collect(), search: OnceLock::new() }))
     }
 
     /// Where the first of them begins, however its letters are escaped.
@@ -182,7 +182,8 @@ const fn is_key_letter(letter: char) -> bool {
 }
 
 /// A key as it is, as URLs and JSON escape it, and in base64.
-fn shapes(key: String) -> Vec<String> {
+#[must_use]
+pub fn key_shapes(key: String) -> Vec<String> {
     let mut shapes: Vec<String> = (0..3).flat_map(|before| in_base64(&key, before)).collect();
     shapes.extend([percent(&key, "0123456789ABCDEF"), percent(&key, "0123456789abcdef")]);
     let json = serde_json::Value::from(key.as_str()).to_string();

@@ -14,6 +14,7 @@ use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{AgentId, Seq, TreeId};
 use spinney_kernel::rules::request::{Reply, Request, Verb};
+use spinney_view::visibility::WatchRight;
 
 pub use crate::system::socket_address::SocketAddress;
 pub use apply::{apply, refused, refused_by_the_tree};
@@ -63,6 +64,10 @@ pub enum ControlRequest {
     Text {
         /// The tree.
         tree: TreeId,
+        /// What is sent is what a watcher with this right is shown. Whoever reaches the socket is the owner, and may ask for
+        /// less.
+        #[serde(default, skip_serializing_if = "WatchRight::is_owner")]
+        right: WatchRight,
     },
 }
 
@@ -72,7 +77,7 @@ impl ControlRequest {
     pub const fn tree(&self) -> Option<TreeId> {
         match self {
             Self::Running | Self::Clean => None,
-            Self::Apply { tree, .. } | Self::Resume { tree, .. } | Self::Text { tree } => Some(*tree),
+            Self::Apply { tree, .. } | Self::Resume { tree, .. } | Self::Text { tree, .. } => Some(*tree),
             Self::Branch { from, .. } => Some(*from),
         }
     }

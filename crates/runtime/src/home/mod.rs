@@ -264,8 +264,10 @@ impl Home {
 
     /// The drivers of a tree, with all their tools. `None` if the home is shut down meanwhile.
     async fn drivers(&self, tree: TreeId, definition: &Definition) -> Option<Result<Drivers, NoDriver>> {
-        let asking =
-            async { self.source.drivers(tree, definition).await?.discovered(tree, definition).await };
+        let asking = async {
+            let drivers = self.source.drivers(tree, definition).await?;
+            drivers.redacting(&definition.redact).discovered(tree, definition).await
+        };
         self.closing.run_until_cancelled(asking).await
     }
 

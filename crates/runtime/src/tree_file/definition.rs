@@ -161,6 +161,8 @@ impl Reader<'_> {
             command_tools: keys.tools.keys().cloned().collect(),
             servers: self.servers(),
             tags,
+            visibility: self.visibility(),
+            redact: self.redaction(),
         };
         Some((definition, sources, inputs))
     }

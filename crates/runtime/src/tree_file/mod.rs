@@ -27,6 +27,7 @@ mod problem;
 mod programs;
 mod reach;
 mod recover;
+mod redact;
 mod schema;
 mod servers;
 mod source;

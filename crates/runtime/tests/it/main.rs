@@ -66,6 +66,7 @@ mod racing_the_end;
 mod raising;
 mod reasoning;
 mod recovering;
+mod redaction;
 mod removing;
 mod reserving;
 mod resuming_late;

@@ -324,10 +324,10 @@ impl Handler {
         text: &mut Option<WatchedText>,
     ) -> ControlReply {
         match ask {
-            ControlRequest::Text { tree } => match self.running().into_iter().find(|running| running.id() == tree) {
+            ControlRequest::Text { tree, right } => match self.running().into_iter().find(|running| running.id() == tree) {
                 None => refused("this process does not run that tree".to_owned()),
                 Some(running) => {
-                    *text = self.text_readers.watch(&running);
+                    *text = self.text_readers.watch(&running, right);
                     match text {
                         Some(_) => ControlReply::TextFollows,
                         None => refused("too many processes read the text of this tree".to_owned()),

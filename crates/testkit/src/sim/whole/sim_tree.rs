@@ -137,6 +137,8 @@ impl SimTree {
         };
         Definition {
             is_kept: false,
+            visibility: Default::default(),
+            redact: Default::default(),
             name: "whole".to_owned(),
             goal: "Come through.".to_owned(),
             entry: parse("lead"),
