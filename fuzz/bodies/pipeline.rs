@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use spinney_kernel::budget::{Usage, Used};
-use spinney_kernel::definition::{Graph, GraphSurroundings};
+use spinney_kernel::definition::{Graph, GraphSurroundings, SharedAccess, SharedSurroundings};
 use spinney_kernel::primitives::{Body, CallId, limit};
 use spinney_kernel::record::{ToolAsk, Work};
 use spinney_kernel::rules::decide;
@@ -47,10 +47,18 @@ pub(crate) fn run(bytes: &[u8]) {
 
 /// What is parsed is written and read alike; what is not has problems that can be shown.
 fn parsed(written: &Value) {
+    let access = SharedAccess::default();
+    let shared = SharedSurroundings {
+        access: &access,
+        writers: Vec::new(),
+        has_value: &|name| name.as_str() == "plan",
+        help: "",
+    };
     let around = GraphSurroundings {
         roles: &|role| ["worker", "critic"].contains(&role.as_str()),
         role_names: vec!["worker", "critic"],
         given: vec!["list"],
+        shared: Some(shared),
         nodes_max: limit::GRAPH_NODES_MODEL_MAX,
     };
     match Graph::parse(written, &around) {

@@ -1,4 +1,4 @@
-//! A conversation at the terminal: what the root says, as it says it, and what the person wrote. Between them, one line for
+//! A conversation at the terminal: what its agents say, as they say it, and what the person wrote. Between them, one line for
 //! each other important event.
 
 use std::collections::BTreeSet;
@@ -12,13 +12,14 @@ use spinney_terminal::out::{self, Unwritten};
 pub(crate) struct ChatScreen {
     /// The last event that happened before.
     past: Seq,
-    root: Option<AgentId>,
-    /// Its turns that are under way.
+    /// Who talks to the person: the root, and agents to which the conversation was handed.
+    speakers: BTreeSet<AgentId>,
+    /// Their turns that are under way.
     turns: BTreeSet<CallId>,
-    /// Its waits for the person.
+    /// Their waits for the person.
     waits: BTreeSet<CallId>,
     streamed: Option<Streamed>,
-    /// Whether the cursor is in the middle of what it says.
+    /// Whether the cursor is in the middle of what one of them says.
     is_in_line: bool,
     /// What the person typed here, which is on the screen.
     typed: Option<String>,
@@ -35,7 +36,7 @@ struct Streamed {
 impl ChatScreen {
     pub(crate) fn new(past: Seq) -> Self {
         let (turns, waits) = (BTreeSet::new(), BTreeSet::new());
-        Self { past, root: None, turns, waits, streamed: None, is_in_line: false, typed: None }
+        Self { past, speakers: BTreeSet::new(), turns, waits, streamed: None, is_in_line: false, typed: None }
     }
 
     /// The person typed a line.
@@ -43,12 +44,13 @@ impl ChatScreen {
         self.typed = Some(line.trim_end_matches(['\r', '\n']).to_owned());
     }
 
-    /// Writes what the root says now. If the beginning was missed, the whole follows at the end.
+    /// Writes what is said now. If the beginning was missed, the whole follows at the end.
     pub(crate) fn delta(&mut self, delta: &Delta) -> Result<(), Unwritten> {
-        let is_its = delta.origin.path.len() == 1 && delta.kind == DeltaKind::Text;
+        let is_speaker = delta.origin.path.last().is_some_and(|agent| self.speakers.contains(agent));
         let before = self.streamed.filter(|it| (it.call, it.attempt) == (delta.call, delta.attempt));
         let bytes = before.map_or(0, |before| before.bytes);
-        if !is_its || !self.turns.contains(&delta.call) || delta.offset != bytes || delta.text.is_empty() {
+        let is_text = is_speaker && delta.kind == DeltaKind::Text;
+        if !is_text || !self.turns.contains(&delta.call) || delta.offset != bytes || delta.text.is_empty() {
             return Ok(());
         }
         if before.is_none() {
@@ -64,8 +66,12 @@ impl ChatScreen {
     pub(crate) fn event(&mut self, traced: &TracedEvent) -> Result<bool, Unwritten> {
         let (event, seq) = (&traced.recorded.event, traced.recorded.seq);
         match event {
+            Event::AgentSpawned(spawned) if spawned.talks => {
+                self.speakers.insert(spawned.agent.clone());
+                Ok(false)
+            }
             Event::AgentSpawned(spawned) if spawned.parent.is_none() => {
-                self.root = Some(spawned.agent.clone());
+                self.speakers.insert(spawned.agent.clone());
                 out::line(&format!("> {}", spawned.goal))?;
                 Ok(true)
             }
@@ -77,9 +83,7 @@ impl ChatScreen {
                 }
                 Ok(true)
             }
-            Event::CallAsked { call, agent, work: Work::Model(work) }
-                if self.root.as_ref() == Some(agent) =>
-            {
+            Event::CallAsked { call, agent, work: Work::Model(work) } if self.speakers.contains(agent) => {
                 if work.is_turn() && work.outside.is_none() {
                     self.turns.insert(*call);
                 }
@@ -117,11 +121,11 @@ impl ChatScreen {
 
     fn is_of_person(&self, from: &Actor, to: &AgentId) -> bool {
         let is_person = matches!(from, Actor::Outside(outsider) if outsider.kind == OutsiderKind::Person);
-        is_person && self.root.as_ref() == Some(to)
+        is_person && self.speakers.contains(to)
     }
 }
 
-/// What the root says, with a space before each line that would look like one of the person's.
+/// What an agent says, with a space before each line that would look like one of the person's.
 fn marked(text: &str, begins_line: bool) -> String {
     let mut marked = String::with_capacity(text.len());
     let mut is_start = begins_line;

@@ -1,10 +1,15 @@
 //! What a person sees of a tree while it is followed: lines, or the live view.
 
-use std::path::Path;
+use std::borrow::Cow;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use spinney::bus::{TracedEvent, WatchItem};
+use spinney::redaction::Redactor;
+use spinney::tree::OpenQuestion;
 use spinney_host::control::StreamedText;
-use spinney_kernel::primitives::{Seq, TreeId};
+use spinney_host::home::ids::TreeInHome;
+use spinney_kernel::primitives::Seq;
 use spinney_terminal::Terminal;
 use spinney_terminal::mode::EchoOff;
 use spinney_terminal::out::Unwritten;
@@ -24,6 +29,8 @@ pub(crate) struct Display {
     pub(crate) has_text: bool,
     /// Whether it is shown as a conversation.
     pub(crate) is_chat: bool,
+    /// Whether nothing is shown but what a person is asked.
+    pub(crate) is_silent: bool,
 }
 
 impl Display {
@@ -32,7 +39,7 @@ impl Display {
     pub(crate) fn for_terminal(terminal: Terminal, style: Style, is_plain: bool) -> Self {
         let has_log = log::is_on();
         let is_live = style == Style::Lines && !is_plain && !has_log && terminal.can_draw();
-        Self { terminal, is_live, has_text: false, is_chat: false }
+        Self { terminal, is_live, has_text: false, is_chat: false, is_silent: false }
     }
 
     /// Writes the text that models stream as well.
@@ -43,6 +50,11 @@ impl Display {
     /// Shows it as a conversation, if that is wanted.
     pub(crate) const fn as_chat(self, is_chat: bool) -> Self {
         Self { is_chat, is_live: self.is_live && !is_chat, ..self }
+    }
+
+    /// Shows nothing of it, if that is wanted.
+    pub(crate) const fn silent(self, is_silent: bool) -> Self {
+        Self { is_silent, is_live: self.is_live && !is_silent, ..self }
     }
 
     /// Whether anything is done with text that models stream.
@@ -59,20 +71,33 @@ pub(crate) struct Shown {
     /// While there is a live view.
     echo_off: Option<EchoOff>,
     has_text: bool,
+    redactor: Redactor,
 }
 
 impl Shown {
     /// Lines begin after `past`; the live view needs everything that happened.
-    pub(crate) fn new(tree: TreeId, home: &Path, style: Style, past: Seq, display: Display) -> Self {
-        let Display { terminal, is_live, has_text, is_chat } = display;
-        let from = if is_live { Seq(u64::MAX) } else { Seq(past.0 + 1) };
+    pub(crate) fn new(
+        TreeInHome { home, tree }: TreeInHome<'_>,
+        style: Style,
+        past: Seq,
+        display: Display,
+        redactor: Redactor,
+    ) -> Self {
+        let Display { terminal, is_live, has_text, is_chat, is_silent } = display;
+        let from = if is_live || is_silent { Seq(u64::MAX) } else { Seq(past.0 + 1) };
         Self {
             screen: Screen::new(tree, style).on(terminal).from(from),
             chat: is_chat.then(|| ChatScreen::new(past)),
             live: is_live.then(|| LiveScreen::new(tree, home, terminal)),
             echo_off: is_live.then(EchoOff::begin),
             has_text,
+            redactor,
         }
+    }
+
+    /// A question without secrets. What is answered is the question as it is.
+    pub(crate) fn redacted<'q>(&self, question: &'q OpenQuestion) -> Cow<'q, OpenQuestion> {
+        redacted(&self.redactor, question)
     }
 
     pub(crate) fn see(&mut self, seen: &WatchItem) -> Result<(), Unwritten> {
@@ -111,6 +136,11 @@ impl Shown {
     }
 
     pub(crate) fn event(&mut self, traced: &TracedEvent) -> Result<(), Unwritten> {
+        let mut changed = None;
+        if let Cow::Owned(event) = redacted(&self.redactor, &traced.recorded.event) {
+            changed.insert(traced.clone()).recorded.event = event;
+        }
+        let traced = changed.as_ref().unwrap_or(traced);
         self.live.iter_mut().for_each(|live| live.event(traced));
         if let Some(chat) = &mut self.chat {
             if chat.event(traced)? {
@@ -143,4 +173,13 @@ impl Shown {
         }
         self.echo_off = None;
     }
+}
+
+/// The same without secrets.
+pub(crate) fn redacted<'t, T: Serialize + DeserializeOwned + Clone>(
+    redactor: &Redactor,
+    shown: &'t T,
+) -> Cow<'t, T> {
+    let redacted = redactor.redact_typed(shown);
+    redacted.unwrap_or_else(|error| unreachable!("what is shown can be written and read again: {error}"))
 }

@@ -281,7 +281,9 @@ fn of_tree_name(error: &TreeNameError) -> Option<String> {
         TreeNameError::Unknown { home, .. } => {
             format!("{error}: `{}` lists all trees", hint::command(home, &["ps"]))
         }
-        TreeNameError::Several { .. } | TreeNameError::Journal(_) => return None,
+        TreeNameError::Several { .. } | TreeNameError::Journal(_) | TreeNameError::Unredacted(_) => {
+            return None;
+        }
     })
 }
 

@@ -7,6 +7,7 @@ use spinney::tree::Stopped;
 
 use spinney_host::control::SteerError;
 use spinney_host::home::ids::TreeNameError;
+use spinney_host::redaction::RedactionError;
 use spinney_host::trust::TrustError;
 use spinney_journal::JournalFault;
 use spinney_server::exec::RunExit;
@@ -156,6 +157,7 @@ pub(crate) fn unopened_in(error: &anyhow::Error) -> Option<&OpenHomeError> {
 /// The fault of a journal that an error is about.
 pub(crate) fn fault_in(error: &anyhow::Error) -> Option<&JournalFault> {
     error.chain().find_map(|link| match (link.downcast_ref(), link.downcast_ref(), link.downcast_ref()) {
+        _ if let Some(RedactionError::Journal(fault)) = link.downcast_ref() => Some(fault),
         (Some(TrustError::Journal(fault)), ..)
         | (_, Some(TreeNameError::Journal(fault)), _)
         | (.., Some(SteerError::Journal(fault))) => Some(fault),

@@ -9,6 +9,10 @@ use spinney::{DriverSource, Drivers, NoDriver};
 use spinney_kernel::definition::Definition;
 use spinney_kernel::primitives::TreeId;
 
+use crate::error_text::with_causes;
+use crate::off_workers::off_workers;
+use crate::redaction::redactor;
+
 /// The drivers of trees that the host has checked, each until its tree has them.
 #[derive(Default)]
 pub(crate) struct ApprovedDrivers(Mutex<BTreeMap<TreeId, Drivers>>);
@@ -37,9 +41,23 @@ impl Drop for Approval<'_> {
 }
 
 impl DriverSource for ApprovedDrivers {
-    fn drivers<'a>(&'a self, tree: TreeId, _: &'a Definition) -> BoxFuture<'a, Result<Drivers, NoDriver>> {
-        let approved = self.all().remove(&tree);
-        let message = "the host starts and resumes its trees, after it has checked their files".to_owned();
-        ready(approved.ok_or(NoDriver::Source { message })).boxed()
+    fn drivers<'a>(
+        &'a self,
+        tree: TreeId,
+        definition: &'a Definition,
+    ) -> BoxFuture<'a, Result<Drivers, NoDriver>> {
+        let Some(approved) = self.all().remove(&tree) else {
+            let message =
+                "the host starts and resumes its trees, after it has checked their files".to_owned();
+            return ready(Err(NoDriver::Source { message })).boxed();
+        };
+        let spec = definition.redact.clone();
+        async move {
+            match off_workers(|| async move { redactor(&spec) }).await {
+                Ok(redactor) => Ok(approved.with_redactor(redactor)),
+                Err(error) => Err(NoDriver::Source { message: with_causes(&error) }),
+            }
+        }
+        .boxed()
     }
 }

@@ -87,7 +87,7 @@ impl From<BranchTreeError> for CheckpointError {
 }
 
 /// Why the process that has a journal open did not do it.
-fn not_done(answer: ControlReply) -> CheckpointError {
+pub(crate) fn not_done(answer: ControlReply) -> CheckpointError {
     CheckpointError::Owner(match answer {
         ControlReply::Refused { message, .. } | ControlReply::Failed { message } => message,
         _ => "the process that has this home open answered another request".to_owned(),

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use spinney_journal::JournalFault;
 use spinney_kernel::primitives::TreeId;
-use spinney_store::SqliteJournal;
 use spinney_view::live::{FollowedTree, LiveTree};
 
 use crate::home::ids::TreeNameError;
 use crate::home::side_journals;
+use crate::redaction::RedactedJournal;
 use crate::tree_list::{ListedTree, Listing, TreeList};
 
 /// Trees that a person is shown. Others are only counted.
@@ -22,7 +22,7 @@ const ENDED_MAX: usize = 8;
 /// The trees that are shown, each as far as it was read.
 pub struct FollowedList {
     list: TreeList,
-    followed: BTreeMap<TreeId, FollowedTree<Arc<SqliteJournal>>>,
+    followed: BTreeMap<TreeId, FollowedTree<Arc<RedactedJournal<'static>>>>,
 }
 
 /// All trees at one moment, and which of them are shown.
@@ -102,7 +102,8 @@ impl FollowedList {
     async fn follow(&mut self, listed: &ListedTree) -> Result<(), TreeNameError> {
         let id = listed.head.tree;
         if !self.followed.contains_key(&id) {
-            self.followed.insert(id, FollowedTree::new(self.list.journal(listed)?, id));
+            let journal = RedactedJournal::of_tree(self.list.journal(listed)?, id).await?;
+            self.followed.insert(id, FollowedTree::new(Arc::new(journal), id));
         }
         if let Some(followed) = self.followed.get_mut(&id) {
             followed.catch_up().await?;

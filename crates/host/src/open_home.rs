@@ -10,6 +10,7 @@ use spinney::{Drivers, Home, ResumeError, Shutdown, StartError, StartOptions, Tr
 use spinney_journal::{Journal, JournalFault, started_sources};
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{Actor, Seq, TraceParent, TreeId};
+use spinney_kernel::record::ContinuedAs;
 use spinney_kernel::world::TreeState;
 
 use crate::approved_drivers::ApprovedDrivers;
@@ -209,7 +210,29 @@ impl OpenHome {
     /// # Errors
     /// If it is refused, or the disk failed. Then there is no branch.
     pub async fn branch(&self, off: BranchOff) -> Result<TreeId, BranchTreeError> {
-        let (from, tree) = (off.from, self.home.draw_id());
+        let from = off.from;
+        self.make(from, async |tree| self.home.branch(tree, off).await).await
+    }
+
+    /// Makes a tree that continues one which has ended, in the same journal. It does not run until it is resumed.
+    ///
+    /// # Errors
+    /// If it is refused, the tree is continued already, or the disk failed. Then there is no new tree.
+    pub async fn continue_ended(
+        &self,
+        from: TreeId,
+        continued_as: ContinuedAs,
+    ) -> Result<TreeId, BranchTreeError> {
+        self.make(from, async |tree| self.home.continue_ended(tree, from, continued_as).await).await
+    }
+
+    /// Makes a tree that begins with the batches of another one.
+    async fn make(
+        &self,
+        from: TreeId,
+        make: impl AsyncFnOnce(TreeId) -> Result<(), BranchError>,
+    ) -> Result<TreeId, BranchTreeError> {
+        let tree = self.home.draw_id();
         let (folder, journal) = (self.folder.clone(), Arc::clone(self.home.journal()));
         off_workers(async move || -> Result<(), BranchTreeError> {
             if side_journals::is_program(journal.as_ref(), from).await? {
@@ -223,7 +246,7 @@ impl OpenHome {
             Ok(())
         })
         .await?;
-        let branched = self.home.branch(tree, off).await;
+        let branched = make(tree).await;
         let (folder, journal, is_made) =
             (self.folder.clone(), Arc::clone(self.home.journal()), branched.is_ok());
         off_workers(async move || {

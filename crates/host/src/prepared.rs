@@ -15,6 +15,7 @@ use crate::exec::keys::NoKey;
 use crate::home::tree_copies::TreeSources;
 use crate::own_drivers::OwnDrivers;
 use crate::project::UsersSetting;
+use crate::redaction::warn_of_short;
 use crate::secrets::{FoundSecret, SecretKind, SecretPlace, SecretScan};
 use crate::tree_file::boxed_tools::BoxedPermissions;
 use crate::tree_file::folders::{GivenFolderError, given_grants, grant};
@@ -176,7 +177,9 @@ impl PreparedTree {
             let problems = TreeFileProblems::new(home, file, problems, ProblemsKind::InFile);
             return Err(SourceError::from(problems).into());
         }
-        let definition = Reach::new(&definition).pruned(definition);
+        let mut definition = Reach::new(&definition).pruned(definition);
+        warn_of_short(definition.redact.variables.iter().map(String::as_str), &user);
+        definition.redact.variables = secret_variables(&source);
         let egress = Egress::all(&source.file, &source.called, InputValues::Given(&given.inputs));
         let allowed = AllowedHosts::new(request.hosts, &defaults.configuration, &user);
         check_secrets(&source, given, &user)?;
@@ -247,16 +250,22 @@ impl PreparedTree {
     }
 }
 
-/// Refuses secrets in everything that the journal keeps of a start: keys, and the values of the variables that the file
-/// names for keys and headers.
-fn check_secrets(source: &TreeSource, given: &GivenValues, user: &Variables) -> Result<(), FoundSecret> {
-    let TreeSource { file, text, scripts, .. } = source;
+/// The variables that the file names for keys and headers, and those whose values it calls secret.
+fn secret_variables(TreeSource { file, .. }: &TreeSource) -> BTreeSet<String> {
     let of_model = |model: &ModelSource| match model {
         ModelSource::Provider(source) => providers::variables(source).map(str::to_owned).collect(),
         ModelSource::Scripted { .. } => Vec::new(),
     };
     let of_servers = file.definition.servers.values().flat_map(|server| server.variables().cloned());
-    let variables: BTreeSet<String> = file.models.values().flat_map(of_model).chain(of_servers).collect();
+    let named = file.definition.redact.variables.iter().cloned();
+    file.models.values().flat_map(of_model).chain(of_servers).chain(named).collect()
+}
+
+/// Refuses secrets in everything that the journal keeps of a start: keys, and the values of the variables that the file
+/// names for keys and headers.
+fn check_secrets(source: &TreeSource, given: &GivenValues, user: &Variables) -> Result<(), FoundSecret> {
+    let TreeSource { file, text, scripts, .. } = source;
+    let variables = secret_variables(source);
     let values = variables.iter().filter_map(|name| Some((name.clone(), user.get(name)?)));
     let scan = SecretScan::new(values);
     for Text { name, text } in scripts.iter().chain([text]) {

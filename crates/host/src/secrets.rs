@@ -3,16 +3,9 @@
 
 use std::fmt;
 
+use spinney::redaction::Redactor;
 use spinney_drivers::wire::Secrets;
 
-/// How keys of providers and forges begin.
-pub(crate) const KEY_BEGINS: [&str; 9] =
-    ["sk-", "sk_", "xai-", "gsk_", "AIza", "ghp_", "github_pat_", "hf_", "glpat-"];
-/// Shorter words with such a beginning are names.
-pub(crate) const KEY_CHARS_MIN: usize = 16;
-/// A key has so many letters and digits without a break, and a digit among them. A name such as `sk-first-second-third`
-/// does not.
-const KEY_RUN_MIN: usize = 12;
 /// Shorter values of variables are ordinary words.
 const VALUE_BYTES_MIN: usize = 8;
 
@@ -125,34 +118,9 @@ impl SecretScan {
         let values = self.values.iter().filter_map(|(variable, value)| {
             Some((value.first_in(text.as_bytes())?, SecretKind::Value(variable.clone())))
         });
-        values.chain(key_in(text).map(|at| (at, SecretKind::KeyShape))).min_by_key(|(at, _)| *at)
+        let shape = Redactor::default().first_in(text.as_bytes()).map(|(at, _)| (at, SecretKind::KeyShape));
+        values.chain(shape).min_by_key(|(at, _)| *at)
     }
-}
-
-/// Where a word begins that looks like a key.
-fn key_in(text: &str) -> Option<usize> {
-    let mut from = 0;
-    while from < text.len() {
-        let rest = &text[from..];
-        let end = rest.find(|c: char| !is_of_key(c)).unwrap_or(rest.len());
-        if is_key(&rest[..end]) {
-            return Some(from);
-        }
-        from += end + rest[end..].chars().next().map_or(0, char::len_utf8);
-    }
-    None
-}
-
-fn is_key(word: &str) -> bool {
-    let Some(begin) = KEY_BEGINS.iter().find(|begin| word.starts_with(**begin)) else { return false };
-    let mut runs = word[begin.len()..].split(['-', '_']);
-    let is_random = |run: &str| run.len() >= KEY_RUN_MIN && run.bytes().any(|byte| byte.is_ascii_digit());
-    word.len() >= KEY_CHARS_MIN && runs.any(is_random)
-}
-
-/// Whether a letter can be part of a key.
-pub(crate) const fn is_of_key(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 #[cfg(test)]

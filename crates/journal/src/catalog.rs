@@ -19,10 +19,13 @@ pub enum CatalogKind {
     Tree,
     /// Key: the checkpoint's name; value: its agent, position and time.
     Checkpoint,
+    /// Key: the id of a tree that ended; value: the name of the tree that continues it, which has the row. There is one at
+    /// most.
+    Continuation,
 }
 
 impl CatalogKind {
-    pub const ALL: [Self; 2] = [Self::Tree, Self::Checkpoint];
+    pub const ALL: [Self; 3] = [Self::Tree, Self::Checkpoint, Self::Continuation];
 
     /// The name in the store.
     #[must_use]
@@ -30,6 +33,7 @@ impl CatalogKind {
         match self {
             Self::Tree => "tree",
             Self::Checkpoint => "checkpoint",
+            Self::Continuation => "continuation",
         }
     }
 }
@@ -41,6 +45,15 @@ pub struct CatalogRow {
     pub key: String,
     /// `None` removes the row.
     pub value: Option<String>,
+}
+
+/// The tree that continues one which has ended, if there is one.
+///
+/// # Errors
+/// If the store cannot be read.
+pub async fn continuation(journal: &dyn Journal, tree: TreeId) -> Result<Option<TreeId>, JournalFault> {
+    let facts = journal.catalog(CatalogKind::Continuation, &tree.to_string()).await?;
+    Ok(facts.first().map(|fact| fact.tree))
 }
 
 /// One row of the catalog.
@@ -65,8 +78,14 @@ pub struct EventPlace {
 pub fn catalog_rows(place: EventPlace, event: &Event) -> Vec<CatalogRow> {
     match event {
         Event::TreeBranched(branched) => {
-            let (key, value) = (place.tree.to_string(), Some(branched.name.clone()));
-            vec![CatalogRow { kind: CatalogKind::Tree, key, value }]
+            let row = |kind, of: TreeId| CatalogRow {
+                kind,
+                key: of.to_string(),
+                value: Some(branched.name.clone()),
+            };
+            let continues = branched.continuation.is_some();
+            let continues = continues.then(|| row(CatalogKind::Continuation, branched.from));
+            [row(CatalogKind::Tree, place.tree)].into_iter().chain(continues).collect()
         }
         Event::CheckpointMade { agent, name, kind, number } => {
             let EventPlace { end, at, .. } = place;

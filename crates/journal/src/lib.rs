@@ -22,7 +22,9 @@ mod sources;
 pub use batch::{Batch, EncodedBatch};
 pub use blobs::blobs_of;
 pub use blocking::{Blocking, park_on};
-pub use catalog::{CatalogKind, CatalogRow, EventPlace, Fact, catalog_of, catalog_rows, rebuild};
+pub use catalog::{
+    CatalogKind, CatalogRow, EventPlace, Fact, catalog_of, catalog_rows, continuation, rebuild,
+};
 pub use chain::verify_chain;
 pub use checkpoints::{CheckpointFacts, ListedCheckpoint, checkpoints, find};
 pub use claim::{Claim, Epoch};

@@ -5,9 +5,9 @@ pub use spinney_kernel::definition::{
     Allow, Approval, ApprovalScope, BudgetSpec, CacheTime, Caps, Compact, Definition, FolderAccess,
     FolderGrants, Graph, GraphNode, GraphProblem, GraphStep, Lend, ModelProvider, ModelSpec, Network, NodeIx,
     OnLost, OnLow, OnPartialSuccess, OutputLimits, OutputSchema, PathStep, Preset, ProblemCode, RateLimit,
-    Recursion, Refusal, RememberedApproval, Repeats, Role, Share, SharedAccess, Shares, SubjectKind,
-    SubjectPattern, Tags, Thinking, TokenCounter, ToolSpec, ToolSubject, TreeLimits, Turns, Unpriced,
-    ValueAccess, WindowSpec, WrapUp,
+    Recursion, RedactionSpec, Refusal, RememberedApproval, Repeats, Role, RoleVisibility, Share,
+    SharedAccess, Shares, SubjectKind, SubjectPattern, Tags, Thinking, TokenCounter, ToolSpec, ToolSubject,
+    TreeLimits, Turns, Unpriced, ValueAccess, Visibility, WindowSpec, WrapUp,
 };
 pub use spinney_kernel::primitives::{
     Body, ByName, Durability, FolderPath, HostRule, RemoteHost, TokenCount,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, ready, try_join_all};
-use spinney_kernel::definition::{Allow, Builtin, Definition, Role, TokenCounter};
+use spinney_kernel::definition::{Allow, Builtin, Definition, RedactionSpec, Role, TokenCounter};
 use spinney_kernel::port::model::Model;
 use spinney_kernel::port::program::ProgramStarter;
 use spinney_kernel::port::tool::Tool;
@@ -18,6 +18,8 @@ use spinney_kernel::primitives::{
 };
 use spinney_kernel::rules::request::{Request, Verb};
 use tokio::time::timeout;
+
+use crate::redaction::Redactor;
 
 /// Where a home gets the drivers of its trees. Each tree has its own, so trees whose models have the same names and
 /// different drivers run side by side. [`Drivers`] themselves are a source: the same ones for every tree.
@@ -84,6 +86,8 @@ struct DriverSet {
     workspaces: Option<Arc<Path>>,
     filler: Option<Arc<dyn FolderFiller>>,
     program_starter: Option<Arc<dyn ProgramStarter>>,
+    redactor: Option<Redactor>,
+    redacts_journal: bool,
 }
 
 /// A model or tool that a definition needs and no driver provides.
@@ -202,6 +206,23 @@ impl Drivers {
         self
     }
 
+    /// Redacts what the models and tools of a tree stream. Its events are as they were recorded: who shows them redacts them.
+    #[must_use]
+    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
+        Arc::make_mut(&mut self.set).redactor = Some(redactor);
+        self
+    }
+
+    /// Redacts what the definition of their tree says.
+    pub(crate) fn redacting(mut self, spec: &RedactionSpec) -> Self {
+        if spec.journal {
+            let set = Arc::make_mut(&mut self.set);
+            set.redactor.get_or_insert_default();
+            set.redacts_journal = true;
+        }
+        self
+    }
+
     /// The names of all tools.
     pub fn tool_names(&self) -> impl Iterator<Item = &ToolName> {
         self.set.tools.keys()
@@ -221,6 +242,15 @@ impl Drivers {
 
     pub(crate) fn program_starter(&self) -> Option<&Arc<dyn ProgramStarter>> {
         self.set.program_starter.as_ref()
+    }
+
+    pub(crate) fn redactor(&self) -> Option<&Redactor> {
+        self.set.redactor.as_ref()
+    }
+
+    /// What redacts answers and outputs before they are reported, if the journal of the tree has no secrets.
+    pub(crate) fn journal_redactor(&self) -> Option<&Redactor> {
+        self.set.redactor.as_ref().filter(|_| self.set.redacts_journal)
     }
 
     pub(crate) fn tool(&self, name: &ToolName) -> Option<&Arc<dyn Tool>> {

@@ -121,6 +121,7 @@ mod names;
 mod output_schema;
 pub mod prelude;
 pub mod record;
+pub mod redaction;
 pub mod request;
 pub mod rng;
 mod sync;

@@ -7,10 +7,10 @@ pub use spinney_kernel::primitives::{
     Actor, ActorName, Body, CheckpointKind, Enclosure, Envelope, Outsider, OutsiderKind, SourceFile,
     SourceFiles, TraceParent,
 };
-pub use spinney_kernel::record::{AgentSnapshot, Question, WaitFor};
+pub use spinney_kernel::record::{AgentSnapshot, PlanChange, Question, WaitFor};
 pub use spinney_kernel::rules::request::{
     Accepted, AddModel, Adjust, Answer, Ask, AskReply, Broadcast, BroadcastReply, Cancel, Charge, Checkpoint,
     CheckpointReply, Collect, Conclude, Fail, Finish, Followup, Hold, HoldFor, HoldReply, OtherReply, Pause,
-    Publish, Raise, Redirect, Refresh, RefreshReply, Reply, Request, Rollback, RollbackReply, Send,
+    Publish, Raise, Redirect, Refresh, RefreshReply, Replan, Reply, Request, Rollback, RollbackReply, Send,
     SendReply, Spawn, SpawnReply, Unpause, Verb, Wait, WaitReply, Withdraw, WriteValue, WriteValueReply,
 };

@@ -156,6 +156,8 @@ pub fn definition(plants: &[FixtureAgent]) -> Definition {
     let cheap = ModelSpec { price: price(per_mtok / 10), ..ModelSpec::default() };
     Definition {
         is_kept: false,
+        visibility: Default::default(),
+        redact: Default::default(),
         name: "fixture".to_owned(),
         goal: "Grow.".to_owned(),
         entry: root.map_or_else(|| parse("root"), |plant| parse(&plant.name)),

@@ -114,6 +114,11 @@ fn again(start: &NodeStart) -> String {
     if start.attempt == 0 { of.to_owned() } else { format!("attempt {} at {of}", start.attempt + 1) }
 }
 
+fn waiting(start: &NodeStart) -> String {
+    let names: Vec<String> = start.waits_for.iter().map(|name| format!("shared.{name}")).collect();
+    if names.is_empty() { String::new() } else { format!(", which waits for {}", names.join(", ")) }
+}
+
 fn node_end(end: &NodeEnd) -> String {
     match end {
         NodeEnd::Succeeded { winner: Some(winner), .. } => format!("succeeded by member {winner}"),
@@ -145,8 +150,11 @@ pub(crate) fn event(event: &Event) -> String {
         }
         Event::ContextCut { agent, cut, summary, shortened: None, .. } => cut_text(agent, cut, *summary),
         Event::ContextRestored(restored) => restored_text(restored),
+        Event::GraphReplanned { agent, change, .. } => format!("{agent} is replanned: {change:?}"),
         Event::GraphStarted { agent, .. } => format!("{agent} runs a graph"),
-        Event::NodeStarted(start) => format!("{} begins {}{}", start.graph, again(start), start.name),
+        Event::NodeStarted(start) => {
+            format!("{} begins {}{}{}", start.graph, again(start), start.name, waiting(start))
+        }
         Event::NodeEnded { graph, name, end, .. } => format!("{graph} ends {name}: {}", node_end(end)),
         Event::AgentPaused { agent } => format!("{agent} paused"),
         Event::AgentUnpaused { agent } => format!("{agent} unpaused"),

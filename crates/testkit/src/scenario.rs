@@ -111,6 +111,7 @@ impl Scenario {
             collect: Default::default(),
             share: None,
             messages: Vec::new(),
+            talks: false,
             frame: Frame::default(),
         }
     }

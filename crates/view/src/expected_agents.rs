@@ -13,8 +13,7 @@ pub fn can_come(definition: &Definition, id: &AgentId) -> bool {
 /// Whether agents can be spawned with ids of their choice for this role: its model by a tool, or the program that
 /// drives its agents.
 fn lets_choose_ids(role: &Role) -> bool {
-    let tools = [Builtin::SpawnAgent, Builtin::RunPipeline];
-    role.turns.is_none() || tools.iter().any(|tool| role.caps.tools.has(tool.as_str()))
+    role.turns.is_none() || Builtin::STARTING.iter().any(|tool| role.caps.tools.has(tool.as_str()))
 }
 
 /// Whether an agent of a step can have this id: the step's own, and where steps repeat, with the numbers of items, rounds

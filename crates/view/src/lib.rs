@@ -3,12 +3,14 @@
 
 #![deny(missing_docs)]
 
+pub mod agent_answer;
 pub mod agents;
 pub mod approval;
 pub mod boxes;
 pub mod branches;
 pub mod checkpoints;
 pub mod context_message;
+pub mod continued;
 pub mod costs;
 pub mod events;
 pub mod expected_agents;
@@ -17,6 +19,7 @@ mod fold;
 pub mod live;
 pub mod outline;
 pub mod outside_calls;
+pub mod packet_prefix;
 pub mod questions;
 pub mod recall;
 pub mod remedy;
@@ -27,6 +30,7 @@ pub mod shared;
 pub mod spent;
 pub mod topics;
 pub mod typed_answer;
+pub mod visibility;
 pub mod window;
 pub mod wording;
 

@@ -11,11 +11,13 @@ use spinney_journal::{Batch, Journal, JournalFault, damaged, places};
 use spinney_kernel::context::{Contexts, Message, Places, Shown};
 use spinney_kernel::definition::Preset;
 use spinney_kernel::primitives::{AgentId, Seq, TreeId, limit};
-use spinney_kernel::record::{Event, ExitKind, Outcome};
+use spinney_kernel::record::{Event, ExitKind, ModelCall, Outcome, Work};
 use spinney_kernel::window::{SizeSource, Window};
 use spinney_kernel::world::{Agent, AgentIx, AgentStatus, World};
 
 use crate::agents::unknown;
+use crate::continued::continued_at;
+use crate::packet_prefix::{PacketPrefix, PacketPrefixes};
 use crate::spent::output_tokens;
 use crate::{TreeFold, fold};
 
@@ -37,6 +39,8 @@ pub struct RecalledAgent {
     pub last_cut: Option<Seq>,
     /// Its model's summary of what was left out.
     pub summary: Option<String>,
+    /// How the packets of its turns begin.
+    pub prefix: PacketPrefix,
     /// The thread that it shares with others.
     pub thread: Option<SharedThread>,
     /// Children with a smaller window that it was notified of.
@@ -131,12 +135,13 @@ pub async fn recall(
     tree: TreeId,
     agent: &AgentId,
 ) -> Result<RecalledAgent, RecallError> {
-    let mut found = Fold::new(tree, agent, Places::default());
+    let continued = continued_at(journal, tree).await?;
+    let mut found = Fold::new(tree, agent, Places::default(), continued);
     fold(journal, tree, &mut found).await?;
     if found.contexts.lacks().is_some() {
         // It was rolled back to a state that a first pass does not keep.
         let places = places(journal, tree, found.world.seq()).await?;
-        found = Fold::new(tree, agent, places);
+        found = Fold::new(tree, agent, places, continued);
         fold(journal, tree, &mut found).await?;
     }
     match found.contexts.lacks() {
@@ -157,39 +162,54 @@ struct Fold<'a> {
     /// Messages read so far.
     seen: usize,
     last_cut: Option<Seq>,
+    prefixes: PacketPrefixes,
     clamps: Vec<ClampedChild>,
     refusals: Vec<(Seq, String)>,
-    /// Set at its end, which is not applied.
+    /// Where a tree that had ended was last continued. An end before that is not its last.
+    continued: Seq,
+    /// Set at its last end, which is not applied.
     ended: Option<ExitKind>,
 }
 
 impl TreeFold for Fold<'_> {
     fn take(&mut self, batch: &Batch) -> ControlFlow<()> {
+        let after = self.world.seq().0;
         for event in &batch.events {
             if let Event::AgentEnded { agent, exit, .. } = event
                 && agent == self.agent
+                && (self.world.seq() >= self.continued || !self.is_root())
             {
                 self.ended = Some(exit.kind());
                 return ControlFlow::Break(());
             }
             self.see(event);
         }
+        // A call sees what there is after its whole batch.
+        for (seq, event) in (after + 1..).map(Seq).zip(&batch.events) {
+            self.see_packet(seq, event);
+        }
         ControlFlow::Continue(())
     }
 }
 
 impl<'a> Fold<'a> {
-    fn new(tree: TreeId, agent: &'a AgentId, places: Places) -> Self {
+    fn is_root(&self) -> bool {
+        self.world.agents().root().is_some_and(|root| self.world.agents().id(root) == self.agent)
+    }
+
+    fn new(tree: TreeId, agent: &'a AgentId, places: Places, continued: Seq) -> Self {
         let mut contexts = Contexts::whole(tree);
         contexts.keep(places);
         Self {
             world: World::new(tree),
             contexts,
             agent,
+            continued,
             tokens: BTreeMap::new(),
             outputs: BTreeMap::new(),
             seen: 0,
             last_cut: None,
+            prefixes: PacketPrefixes::default(),
             clamps: Vec::new(),
             refusals: Vec::new(),
             ended: None,
@@ -231,6 +251,20 @@ impl<'a> Fold<'a> {
         self.clamps.extend(self.clamp(event));
         if is_cut {
             self.last_cut = Some(self.world.seq());
+        }
+    }
+
+    /// The packet of a turn that the event starts. A summary, a last answer and what a tool asks have others.
+    fn see_packet(&mut self, seq: Seq, event: &Event) {
+        let Event::CallStarted { call, attempt: 1, .. } = event else { return };
+        let Some(started) = self.world.call(*call) else { return };
+        let Work::Model(ModelCall { summary: None, wrap_up: None, outside: None, .. }) = &started.work else {
+            return;
+        };
+        if self.world.agents().id(started.agent) == self.agent
+            && let Some(packet) = self.contexts.packet(self.agent, 0)
+        {
+            self.prefixes.take(seq, packet);
         }
     }
 
@@ -319,6 +353,7 @@ impl<'a> Fold<'a> {
             because,
             last_cut: self.last_cut,
             summary: self.summary(),
+            prefix: self.prefixes.found(),
             thread: self.thread(ix),
             clamps: self.clamps,
             refusals: self.refusals,

@@ -10,7 +10,7 @@ use spinney_kernel::primitives::{Topic, TreeId};
 use crate::{TreeFold, fold};
 
 /// The topics of a tree's own events. Messages may have others.
-const TOPICS: [&str; 44] = [
+const TOPICS: [&str; 45] = [
     "agent.approval",
     "agent.checkpoint",
     "agent.clock",
@@ -50,6 +50,7 @@ const TOPICS: [&str; 44] = [
     "tree.halt",
     "tree.node_end",
     "tree.node_start",
+    "tree.replan",
     "tree.seal",
     "tree.start",
     "tree.suspend",

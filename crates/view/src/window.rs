@@ -5,6 +5,7 @@ use spinney_kernel::definition::{Preset, Shares};
 use spinney_kernel::primitives::{AgentId, Category, Seq, TreeId};
 use spinney_kernel::record::{LeftOut, Tie};
 
+use crate::packet_prefix::PacketPrefix;
 use crate::recall::{RecalledAgent, SharedThread};
 
 /// The window of an agent.
@@ -44,6 +45,8 @@ pub struct WindowView {
     pub in_short: u64,
     /// Its model's summary of what was left out.
     pub summary: Option<String>,
+    /// How the packets of its turns begin.
+    pub prefix: PacketPrefix,
     /// The thread that it shares with others.
     pub thread: Option<SharedThread>,
     /// Those that hold something, had something left out or have a share.
@@ -87,6 +90,7 @@ impl WindowView {
             last_cut: recalled.last_cut,
             in_short: in_short(recalled),
             summary: recalled.summary.clone(),
+            prefix: recalled.prefix.clone(),
             thread: recalled.thread.clone(),
             categories: categories(recalled),
         }

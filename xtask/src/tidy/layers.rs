@@ -45,6 +45,7 @@ const TABLES: [Table; 7] = [
                 "model",
                 "output_schema",
                 "record",
+                "redaction",
                 "request",
                 "rng",
                 "sync",
@@ -83,7 +84,6 @@ const TABLES: [Table; 7] = [
         module: &[],
         rows: &[
             &[
-                "approved_drivers",
                 "caller_trace",
                 "error_text",
                 "following",
@@ -100,12 +100,14 @@ const TABLES: [Table; 7] = [
             &["project"],
             &["defaults"],
             &["exec", "tree_file"],
-            &["home"],
+            &["redaction"],
+            &["approved_drivers", "home"],
             &["trust"],
             &["control", "notify", "prepared", "removal", "server_packages", "verification"],
             &["check", "doctor", "explain", "host", "server_trial", "transfer", "tree_list"],
             &["followed_list", "home_costs", "open_home"],
             &["checkpoints", "prelude"],
+            &["continuing"],
         ],
     },
     Table {

@@ -154,16 +154,35 @@ Arguments:
 Examples:
   spinney send lead 'Hurry up.'
   spinney send last lead 'The moon is blue.' --category context";
-pub(super) const REDIRECT_USAGE: &str = "spinney redirect [OPTIONS] [ID] [AGENT] <TEXT>";
+pub(super) const ASK_USAGE: &str = "spinney ask [OPTIONS] [ID] <AGENT> <TEXT>";
+pub(super) const ASK: &str = "\
+Arguments:
+  [ID]     A tree's id, any unique prefix of it, or `last` (default: last)
+  <AGENT>  The agent, by id or path
+  <TEXT>   The message
+
+Its answer is printed, and nothing else. A tree that no process runs is run here until it ends or waits for you; the root
+of one that has ended answers in a new tree, which has its context and the rest of its budget.
+
+Examples:
+  spinney ask lead 'And in winter?'
+  answer=$(spinney ask last lead 'Sum it up in one sentence.')";
+pub(super) const REDIRECT_USAGE: &str = "spinney redirect [OPTIONS] [ID] [AGENT] [TEXT]";
 pub(super) const REDIRECT: &str = "\
 Arguments:
   [ID]     A tree's id, any unique prefix of it, or `last` (default: last)
   [AGENT]  The agent, by id or path (default: the root)
-  <TEXT>   The new instruction
+  [TEXT]   The new instruction; none with --skip and --end
+
+What is done stays. The steps of a pipeline that begin from now on read the instruction with their task; with --now, those
+that run are stopped and begin again with it.
 
 Examples:
   spinney redirect 'Compare two of them only.'
-  spinney redirect last lead 'Stop and write down what you have.' --now";
+  spinney redirect last lead 'Stop and write down what you have.' --now
+  spinney redirect 'Write it for children.' --step draft --now
+  spinney redirect last --skip translate --skip publish
+  spinney redirect last --end";
 pub(super) const CHARGE: &str = "\
 The sum is booked at once and never refused, because it is spent already; it may go beyond a ceiling.
 

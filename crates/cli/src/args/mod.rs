@@ -30,7 +30,7 @@ pub(crate) use self::read_only::{
     Replay, Shared, SharedWords, Shell, Show, Top, TreeView, WhoseContext,
 };
 pub(crate) use self::running::{
-    Chat, ChatStart, Check, Doctor, Given, HomeTrust, Init, InitProvider, NotifyOption, Resume, Run,
+    Ask, Chat, ChatStart, Check, Doctor, Given, HomeTrust, Init, InitProvider, NotifyOption, Resume, Run,
     TrustOptions, scripts,
 };
 pub(crate) use self::steering::{
@@ -210,6 +210,9 @@ pub(crate) enum Command {
     /// Send a message to an agent
     #[command(after_help = help::SEND)]
     Send(Send),
+    /// Give an agent a message and wait for its answer
+    #[command(after_help = help::ASK)]
+    Ask(Ask),
     /// Give an agent a new instruction while it works; what is done stays
     #[command(after_help = help::REDIRECT)]
     Redirect(Redirect),
@@ -298,7 +301,7 @@ impl Command {
             Self::Show(Show { whom, .. }) | Self::Window(whom) => Some(whom.tree()),
             Self::Shared(shared) => Some(shared.tree()),
             Self::Answer(answer) => Some(answer.tree()),
-            Self::Send(send) => Some(send.tree()),
+            Self::Send(send) | Self::Ask(Ask { send, .. }) => Some(send.tree()),
             Self::Redirect(redirect) => Some(redirect.tree()),
             Self::Costs(costs) => costs.tree(),
             Self::Chat(chat) => chat.tree(),

@@ -8,6 +8,7 @@ use spinney_kernel::primitives::Topic;
 use spinney_view::agents::AgentPath;
 use spinney_view::costs::CostsBy;
 use spinney_view::costs::home::HomeCostsBy;
+use spinney_view::visibility::WatchRight;
 
 use super::TreeArg;
 use super::values::{agent, count, topic};
@@ -204,6 +205,27 @@ pub(crate) struct Events {
     /// Write each event as a line of JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// With --json, show what a watcher with this right is shown
+    #[arg(long = "as", value_name = "RIGHT", requires = "json", default_value = "owner")]
+    pub(crate) right: WatcherRight,
+}
+
+/// The right of a watcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum WatcherRight {
+    Owner,
+    Steer,
+    Read,
+}
+
+impl From<WatcherRight> for WatchRight {
+    fn from(right: WatcherRight) -> Self {
+        match right {
+            WatcherRight::Owner => Self::Owner,
+            WatcherRight::Steer => Self::Steer,
+            WatcherRight::Read => Self::Read,
+        }
+    }
 }
 
 #[derive(Debug, Group)]

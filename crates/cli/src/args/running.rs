@@ -12,9 +12,10 @@ use spinney_host::user::allowed_host::AllowedHost;
 use spinney_host::user::box_allowance::BoxAllowance;
 use spinney_host::user::configuration::NotifyCommand;
 use spinney_kernel::definition::{FolderAccess, ModelProvider, TimeSpan, Usd};
+use spinney_kernel::primitives::TreeId;
 
-use super::TreeArg;
 use super::values::{input, tag};
+use super::{Send, TreeArg, help};
 
 #[derive(Debug, Group)]
 pub(crate) struct Run {
@@ -252,6 +253,9 @@ pub(crate) struct Resume {
     /// Whether it is shown as a conversation.
     #[arg(skip)]
     pub(crate) is_chat: bool,
+    /// Whether nothing of it is shown.
+    #[arg(skip)]
+    pub(crate) is_silent: bool,
 }
 
 #[derive(Debug, Group)]
@@ -265,6 +269,44 @@ pub(crate) struct Chat {
     trusted: TrustOptions,
     #[command(flatten)]
     told: NotifyOption,
+}
+
+#[derive(Debug, Group)]
+#[command(override_usage = help::ASK_USAGE)]
+pub(crate) struct Ask {
+    #[command(flatten)]
+    pub(crate) send: Send,
+    #[command(flatten)]
+    pub(super) allowed: HostOptions,
+    #[command(flatten)]
+    pub(super) boxes: BoxOptions,
+    #[command(flatten)]
+    pub(super) folders: FolderOptions,
+    #[command(flatten)]
+    pub(super) trusted: TrustOptions,
+    #[command(flatten)]
+    pub(super) told: NotifyOption,
+}
+
+impl Ask {
+    /// Runs the tree silently if nobody does.
+    pub(crate) fn resume(self, tree: TreeId) -> Resume {
+        let Self { send: _, allowed, boxes, folders, trusted, told } = self;
+        Resume {
+            tree: TreeArg::named(tree),
+            unpause: false,
+            allowed,
+            boxes,
+            folders,
+            trusted,
+            told,
+            json: false,
+            text: false,
+            plain: true,
+            is_chat: false,
+            is_silent: true,
+        }
+    }
 }
 
 /// A conversation that begins, or one that continues.
@@ -308,6 +350,7 @@ impl Chat {
                 text,
                 plain,
                 is_chat,
+                is_silent: false,
             })));
         }
         Ok(ChatStart::Run(Box::new(Run {

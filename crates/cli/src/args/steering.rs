@@ -6,7 +6,7 @@ use anyhow::{Error, Result, anyhow};
 use clap::{ArgGroup, Args as Group, ValueEnum};
 use spinney_host::home::ids::LAST;
 use spinney_kernel::definition::{TimeSpan, Usd};
-use spinney_kernel::primitives::{CallId, Category, Running};
+use spinney_kernel::primitives::{CallId, Category, Running, StepId};
 use spinney_view::agents::AgentPath;
 
 use super::values::{agent, amount, question};
@@ -125,11 +125,11 @@ impl Send {
 #[derive(Debug, Group)]
 #[command(override_usage = help::REDIRECT_USAGE, group = ArgGroup::new("running").multiple(false))]
 pub(crate) struct Redirect {
-    #[arg(value_name = "TEXT", hide = true)]
-    first: String,
+    #[arg(value_name = "TEXT", hide = true, required_unless_present_any = ["skip", "end"])]
+    first: Option<String>,
     #[arg(value_name = "TEXT", hide = true)]
     second: Option<String>,
-    #[arg(hide = true)]
+    #[arg(hide = true, conflicts_with_all = ["skip", "end"])]
     third: Option<String>,
     /// Stop its running calls and its children
     #[arg(long, group = "running")]
@@ -137,11 +137,25 @@ pub(crate) struct Redirect {
     /// Let its running calls and its children finish first (default)
     #[arg(long, group = "running")]
     pub(crate) after_step: bool,
+    /// In a pipeline: only this step, or the steps of this group, get the instruction; may be repeated
+    #[arg(long = "step", value_name = "STEP", conflicts_with_all = ["skip", "end"])]
+    pub(crate) steps: Vec<StepId>,
+    /// In a pipeline: skip this step, which has not begun; may be repeated
+    #[arg(long, value_name = "STEP", conflicts_with = "end")]
+    pub(crate) skip: Vec<StepId>,
+    /// End a pipeline with what is done
+    #[arg(long)]
+    pub(crate) end: bool,
 }
 
 /// What the arguments of `redirect` mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RedirectWords<'a> {
+    /// A pipeline, without a text.
+    Silent {
+        tree: &'a str,
+        agent: Option<&'a str>,
+    },
     /// The root of the last tree.
     Text(&'a str),
     /// An agent of the last tree, or the root of a tree.
@@ -157,17 +171,26 @@ pub(crate) enum RedirectWords<'a> {
 }
 
 impl Redirect {
+    pub(crate) const USAGE: &str = help::REDIRECT_USAGE;
+
     pub(crate) fn words(&self) -> RedirectWords<'_> {
-        match (&self.first, &self.second, &self.third) {
-            (tree, Some(agent), Some(text)) => RedirectWords::All { tree, agent, text },
-            (whom, Some(text), None) => RedirectWords::One { whom, text },
-            (text, None, _) => RedirectWords::Text(text),
+        let first = self.first.as_deref().unwrap_or(LAST);
+        if self.end || !self.skip.is_empty() {
+            return RedirectWords::Silent { tree: first, agent: self.second.as_deref() };
+        }
+        match (&self.second, &self.third) {
+            (Some(agent), Some(text)) => RedirectWords::All { tree: first, agent, text },
+            (Some(text), None) => RedirectWords::One { whom: first, text },
+            (None, _) => RedirectWords::Text(first),
         }
     }
 
     /// The tree whose home is searched for. Fewer words are resolved later.
     pub(super) fn tree(&self) -> &str {
-        if let RedirectWords::All { tree, .. } = self.words() { tree } else { LAST }
+        match self.words() {
+            RedirectWords::All { tree, .. } | RedirectWords::Silent { tree, .. } => tree,
+            RedirectWords::Text(_) | RedirectWords::One { .. } => LAST,
+        }
     }
 
     pub(crate) const fn running(&self) -> Running {

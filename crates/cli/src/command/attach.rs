@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use spinney::tree::{Stored, stored};
 use spinney_host::control::steering::may_run;
-use spinney_host::home::ids::{NamedTree, TreeInHome};
+use spinney_host::home::ids::{NamedTree, RedactedTree, TreeInHome};
 use spinney_journal::{Head, Journal};
 use spinney_kernel::primitives::Seq;
 use spinney_terminal::{Terminal, out, reader};
@@ -30,7 +30,8 @@ use crate::result::Outcome;
 const STILL_RUNS: Duration = Duration::from_secs(1);
 
 pub(super) async fn attach(home: &Path, args: &args::Attach, terminal: Terminal) -> Result<Exit> {
-    let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
+    let named = NamedTree::in_home(home, args.tree.text()).await?;
+    let RedactedTree { journal, tree, .. } = named.redacted().await?;
     let place = TreeInHome { home, tree };
     let display = Display::for_terminal(terminal, Style::Lines, args.plain);
     let mut view = TailView::begin(place, &journal, Style::Lines, Seq(0), display).await;

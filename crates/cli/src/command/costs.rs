@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney_host::home::ids::NamedTree;
+use spinney_host::home::ids::{NamedTree, RedactedTree};
 use spinney_host::home_costs::{HomeSpending, home_costs};
 use spinney_kernel::budget::{Resource, usd};
 use spinney_kernel::primitives::grouped;
@@ -27,7 +27,8 @@ pub(super) async fn costs(home: &Path, args: &args::Costs, terminal: Terminal) -
         Some(CostsOf::Tree(by)) => Some(by),
         None => None,
     };
-    let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
+    let named = NamedTree::in_home(home, args.tree.text()).await?;
+    let RedactedTree { journal, tree, .. } = named.redacted().await?;
     let costs = Costs::read(&journal, tree).await?;
     if costs.total.booked() != costs.ledger() {
         bail!(

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use spinney::redaction::Redactor;
 use spinney_drivers::working_copies::{CopyTakeover, LeftNames, UntakenFiles, WorkingCopy};
 use spinney_host::control::steering::does_run;
 use spinney_host::home::ids::{NamedTree, TreeInHome};
 use spinney_host::home::working_copies::HomeCopies;
+use spinney_host::redaction::redactor_of;
 use spinney_terminal::out;
 use spinney_view::branches::AgentBranch;
 use spinney_view::wording::short_id;
@@ -29,7 +31,8 @@ struct ChangesJson<'a> {
 }
 
 pub(super) async fn files_diff(home: &Path, args: &args::Files) -> Result<Exit> {
-    let tree = NamedTree::in_home(home, args.tree.text()).await?.tree;
+    let named = NamedTree::in_home(home, args.tree.text()).await?;
+    let (tree, redactor) = (named.tree, redactor_of(&named.journal, named.tree).await?);
     let copies = HomeCopies::new(home);
     let mut all = copies.all(tree).with_context(|| format!("cannot read {}", home.display()))?;
     if all.is_empty() && !args.json {
@@ -38,7 +41,7 @@ pub(super) async fn files_diff(home: &Path, args: &args::Files) -> Result<Exit> 
     let runs = does_run(TreeInHome { home, tree }).await;
     let mut exit = Exit::Completed;
     for copy in &mut all {
-        if let Err(error) = show(&copies, copy, runs, args.json).await {
+        if let Err(error) = show(&copies, copy, runs, args.json, &redactor).await {
             out::complain(&format!("the changes of {} cannot be shown: {error:#}", copy.agent()));
             exit = Exit::Failed;
         }
@@ -46,19 +49,26 @@ pub(super) async fn files_diff(home: &Path, args: &args::Files) -> Result<Exit> 
     Ok(exit)
 }
 
-async fn show(copies: &HomeCopies, copy: &mut WorkingCopy, runs: bool, json: bool) -> Result<()> {
+async fn show(
+    copies: &HomeCopies,
+    copy: &mut WorkingCopy,
+    runs: bool,
+    json: bool,
+    redactor: &Redactor,
+) -> Result<()> {
     if !runs && copy.taken().is_none() {
         // Its process was killed before it could be.
         copies.take_over(copy).await?;
     }
     let diff = copies.diff(copy).await?;
+    let text = redactor.redact(&diff.text);
     if json {
         let changes = ChangesJson {
             agent: copy.agent().as_str(),
             repository: copy.repository().display().to_string(),
             base: copy.base().as_str(),
             taken: copy.taken(),
-            diff: &diff.text,
+            diff: &text,
             omitted_bytes: diff.omitted_bytes,
         };
         out::json(&serde_json::to_string(&changes)?)?;
@@ -71,7 +81,7 @@ async fn show(copies: &HomeCopies, copy: &mut WorkingCopy, runs: bool, json: boo
         copy.repository().display(),
         copy.base().short()
     ))?;
-    match diff.text.trim_end() {
+    match text.trim_end() {
         "" => out::line("no changes")?,
         text => out::verbatim(text)?,
     }

@@ -99,6 +99,7 @@ pub(crate) async fn run(args: Args) -> Result<Exit> {
         Command::Cancel(args) => steer::cancel(home, args).await,
         Command::Answer(args) => steer::answer(home, args).await,
         Command::Send(args) => steer::send(home, args).await,
+        Command::Ask(args) => steer::ask_agent(home, args, terminal).await,
         Command::Refresh(args) => steer::refresh(home, args).await,
         Command::Broadcast(args) => steer::broadcast(home, args).await,
         Command::Pause(args) => steer::pause(home, args).await,

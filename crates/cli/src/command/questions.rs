@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use spinney_host::control::steering::answerable;
-use spinney_host::home::ids::NamedTree;
+use spinney_host::home::ids::{NamedTree, RedactedTree};
 use spinney_journal::{Journal, JournalFault};
 use spinney_terminal::out;
 use spinney_view::approval::ApprovalExtent;
@@ -17,9 +17,9 @@ use crate::hint::{YOUR_ANSWER, about, next_step};
 use crate::question_lines;
 
 pub(super) async fn questions(home: &Path, args: &args::Questions) -> Result<Exit> {
-    let named = NamedTree::in_home(home, args.tree.text()).await?;
+    let named = NamedTree::in_home(home, args.tree.text()).await?.redacted().await?;
     let open = answerable(named.place(), &named.journal).await?;
-    let NamedTree { journal, tree, .. } = named;
+    let RedactedTree { journal, tree, .. } = named;
     if args.json {
         for question in open.values() {
             out::json(&serde_json::to_string(&QuestionView::from(question))?)?;

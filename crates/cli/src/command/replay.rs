@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use spinney::tree::{Diverged, Verified};
 use spinney_host::home::ids::{NamedTree, TreeInHome};
+use spinney_host::redaction::{RedactedJournal, redactor_of};
 use spinney_host::verification::{RecordedEnd, UnverifiedTree, verify_stored};
 use spinney_journal::Journal;
 use spinney_kernel::primitives::{Seq, TreeId};
@@ -38,13 +39,14 @@ async fn print(
 ) -> Result<Exit> {
     let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree.text()).await?;
     *found = Some(tree);
+    let redacted = RedactedJournal::over(&journal, redactor_of(&journal, tree).await?);
     let expect = args.expect.as_deref().map(str::parse).transpose()?;
     let checks = args.verify || expect.is_some();
     // Verifying prints no events, but they give the duration.
     let from = if checks { Seq(u64::MAX) } else { Seq(0) };
     let mut screen = Screen::new(tree, style).on(terminal).from(from);
     if !checks {
-        screen.show_stored(&journal).await?;
+        screen.show_stored(&redacted).await?;
     }
     let how = if checks { "verified" } else { "replayed" };
     let verified = verify_stored(&journal, tree, expect).await.map_err(unverified)?;
@@ -64,10 +66,11 @@ async fn print(
             out::note(&said(&verified, how));
             outside.iter().for_each(|outside| out::note(outside));
             if checks {
-                screen.show_stored(&journal).await?;
+                screen.show_stored(&redacted).await?;
             }
             let Verified { snapshot, hash, .. } = verified;
-            let outcome = Outcome::read(&snapshot, hash, &journal, TreeInHome { home, tree }).await;
+            let snapshot = redacted.redactor().redact_typed(&snapshot)?;
+            let outcome = Outcome::read(&snapshot, hash, &redacted, TreeInHome { home, tree }).await;
             let outcome = outcome.took(screen.elapsed_ms());
             outcome.write_json()?;
             // For an unfinished tree, a complete replay is a success.
@@ -77,7 +80,9 @@ async fn print(
             if !checks {
                 out::line("")?;
             }
-            write(&verified, &journal, how, outside.as_deref()).await?;
+            let mut verified = verified;
+            verified.snapshot = redacted.redactor().redact_typed(&verified.snapshot)?.into_owned();
+            write(&verified, &redacted, how, outside.as_deref()).await?;
             Ok(Exit::Completed)
         }
         (Err(diverged), style) => {

@@ -13,6 +13,7 @@ use spinney_host::home::ids::{TreeInHome, find, name};
 use spinney_host::home::tree_copies::ResumeSource;
 use spinney_host::home::{tree_copies, workspaces};
 use spinney_host::notify::Notifier;
+use spinney_host::redaction::{RedactedJournal, redactor_of};
 use spinney_host::tree_file::folders::given_grants;
 use spinney_host::trust::allowed_hosts::AllowedHosts;
 use spinney_host::trust::boxes::{AllowedBoxes, BoxNeeds};
@@ -26,6 +27,7 @@ use spinney_kernel::primitives::{Seq, TreeId};
 use spinney_terminal::{Terminal, out};
 use spinney_view::TreeBeginning;
 use spinney_view::boxes::WeakBox;
+use spinney_view::continued::is_kept;
 use spinney_view::wording::{counted, one_line, short_id};
 
 use super::resume_elsewhere::{Elsewhere, Followed};
@@ -46,17 +48,13 @@ use crate::result::{Outcome, failed_unseen};
 /// few seconds.
 const TAKE_UPS_MAX: u32 = 1_000;
 
-/// Whether the root of a tree waits for a person after each answer.
-async fn is_kept(journal: &dyn Journal, tree: TreeId) -> Result<bool> {
-    let beginning = TreeBeginning::read(journal, tree).await?;
-    Ok(beginning.definition.is_some_and(|definition| definition.is_kept))
-}
-
 /// A tree that has ended prints its result again.
 pub(super) async fn resume(path: &Path, args: &args::Resume, terminal: Terminal) -> Result<Exit> {
     let style = if args.json { Style::Json } else { Style::Lines };
-    let display =
-        Display::for_terminal(terminal, style, args.plain).with_text(args.text).as_chat(args.is_chat);
+    let display = Display::for_terminal(terminal, style, args.plain)
+        .with_text(args.text)
+        .as_chat(args.is_chat)
+        .silent(args.is_silent);
     let (mut tree, mut left) = (None, None);
     for _ in 0..TAKE_UPS_MAX {
         let resumed = match take_up(path, args, style, display, &mut tree, left).await {
@@ -236,6 +234,7 @@ async fn elsewhere(
 
 /// Prints the result of an ended tree, as the process that ended it did or would have.
 async fn tell_end(path: &Path, journal: &dyn Journal, tree: TreeId, style: Style) -> Result<Exit> {
+    let journal = &RedactedJournal::over(journal, redactor_of(journal, tree).await?);
     // No event is printed, but they give the duration.
     let mut screen = Screen::new(tree, style).from(Seq(u64::MAX));
     screen.show_stored(journal).await?;

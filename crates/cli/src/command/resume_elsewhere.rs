@@ -2,6 +2,7 @@
 //! ran here. When this one stops, the tree does; when the other one ends, the tree continues here.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -12,11 +13,11 @@ use spinney_host::following::rests;
 use spinney_host::home;
 use spinney_host::home::ids::{TreeInHome, name};
 use spinney_host::home::tree_copies;
+use spinney_host::redaction::RedactedJournal;
 use spinney_host::tree_file::providers::Scripted;
 use spinney_journal::Journal;
 use spinney_kernel::primitives::TreeId;
 use spinney_kernel::world::TreeState;
-use spinney_store::SqliteJournal;
 use spinney_terminal::out;
 use spinney_view::wording::{one_line, short_id};
 use tokio::time::interval;
@@ -88,7 +89,8 @@ impl Elsewhere {
     pub(super) async fn follow(self) -> Result<Followed> {
         let Self { path, tree, style, display, lease, mut interrupts } = self;
         let Some(mut lease) = lease else { return Ok(Followed::OwnerGone(interrupts)) };
-        let (place, journal) = (TreeInHome { home: &path, tree }, home::open_read_only(&path)?);
+        let place = TreeInHome { home: &path, tree };
+        let journal = RedactedJournal::of_tree(Arc::new(home::open_read_only(&path)?), tree).await?;
         let _ = say_head(place, &journal, &lease, style, display).await;
         let mut view = TailView::begin(place, &journal, style, lease.past, display).await;
         let mut looks = interval(LOOK);
@@ -112,7 +114,7 @@ impl Elsewhere {
                         out::note(&format!("paused, nothing runs: continue with `{unpause}`"));
                     }
                     told_pause = state == TreeState::Paused;
-                    if rests(state) {
+                    if rests(state) || (told_pause && display.is_silent) {
                         is_settled = true;
                         lease.stop();
                     }
@@ -140,7 +142,7 @@ impl Elsewhere {
 /// Says what runs, and where.
 async fn say_head(
     TreeInHome { home, tree }: TreeInHome<'_>,
-    journal: &SqliteJournal,
+    journal: &RedactedJournal<'_>,
     lease: &ResumeLease,
     style: Style,
     display: Display,

@@ -151,6 +151,9 @@ fn run_setting(change: &UsersSetting) -> String {
 
 /// Says what runs, and whether no model is called. JSON has the rest of this in its events.
 pub(super) fn head(style: Style, display: Display, what: &str, scripted: &Scripted) -> Result<()> {
+    if display.is_silent {
+        return Ok(());
+    }
     if display.is_live {
         // The live view has the rest.
         return Ok(scripted.note().map_or(Ok(()), |note| out::line(&format!("{note}\n")))?);

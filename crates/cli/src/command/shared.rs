@@ -2,6 +2,7 @@
 //! after its end.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use spinney::clock::{Clock, SystemClock};
@@ -9,6 +10,7 @@ use spinney::tree::{shared_json, shared_values};
 use spinney::tree_file::nearest;
 use spinney_host::home;
 use spinney_host::home::ids::{LAST, NamedTree, find};
+use spinney_host::redaction::RedactedJournal;
 use spinney_journal::Journal;
 use spinney_kernel::context::SharedValues;
 use spinney_kernel::primitives::{TreeId, grouped};
@@ -40,7 +42,10 @@ pub(super) async fn shared(home: &Path, args: &args::Shared) -> Result<Exit> {
             let is_value = shared_values(&journal, last).await?.all().any(|(name, _)| name.as_str() == word);
             match NamedTree::find(home, word).await {
                 _ if is_value => (last, Some(word)),
-                Ok(named) => return show(&named.journal, named.tree, None, args.json).await,
+                Ok(named) => {
+                    let named = named.redacted().await?;
+                    return show(&named.journal, named.tree, None, args.json).await;
+                }
                 Err(no_tree) if word.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
                     bail!("the last tree has no shared value `{word}`, and {}", in_words_of(&no_tree))
                 }
@@ -48,6 +53,7 @@ pub(super) async fn shared(home: &Path, args: &args::Shared) -> Result<Exit> {
             }
         }
     };
+    let journal = RedactedJournal::of_tree(Arc::new(journal), tree).await?;
     show(&journal, tree, key, args.json).await
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use serde::Serialize;
-use spinney_host::home::ids::NamedTree;
+use spinney_host::home::ids::{NamedTree, RedactedTree};
 use spinney_host::home::side_journals;
 use spinney_journal::Journal;
 use spinney_kernel::primitives::{AgentId, TreeId, grouped};
@@ -28,7 +28,8 @@ pub(super) const TEXT_BYTES_MAX: usize = 600;
 const INDENT: usize = 4;
 
 pub(super) async fn show(home: &Path, args: &args::Show, terminal: Terminal) -> Result<Exit> {
-    let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.whom.tree()).await?;
+    let named = NamedTree::in_home(home, args.whom.tree()).await?;
+    let RedactedTree { journal, tree, .. } = named.redacted().await?;
     let agent = &agents::at(&journal, tree, args.whom.agent.clone()).await??;
     if side_journals::is_of_exec(home).await {
         let (is_json, is_full) = (args.whom.json, args.full);

@@ -16,7 +16,7 @@ use crate::exit::Exit;
 use crate::live::{dot_lines, tree_lines};
 
 pub(super) async fn tree(home: &Path, args: &args::TreeView, terminal: Terminal) -> Result<Exit> {
-    let named = NamedTree::in_home(home, args.tree.text()).await?;
+    let named = NamedTree::in_home(home, args.tree.text()).await?.redacted().await?;
     let tree = LiveTree::read(&named.journal, named.tree).await?;
     note_weak_boxes(&named.journal, named.tree).await?;
     if args.json {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use spinney_host::home::ids::NamedTree;
+use spinney_host::home::ids::{NamedTree, RedactedTree};
 use spinney_host::home::side_journals;
 use spinney_kernel::definition::Preset;
 use spinney_kernel::primitives::{Category, grouped};
@@ -13,6 +13,7 @@ use spinney_terminal::out::{self, Unwritten};
 use spinney_terminal::paint::{Ink, Row};
 use spinney_terminal::table::{Column, Table};
 use spinney_view::agents;
+use spinney_view::packet_prefix::{Divergence, PacketPrefix};
 use spinney_view::recall::SharedThread;
 use spinney_view::window::{CategoryUse, WindowView};
 use spinney_view::wording::{LINE_CHARS_MAX, counted, one_line, short_id};
@@ -53,7 +54,7 @@ fn stacked(rows: &[CategoryUse], whole: u64, width: usize) -> Row {
 }
 
 pub(super) async fn window(home: &Path, args: &args::WhoseContext, terminal: Terminal) -> Result<Exit> {
-    let NamedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree()).await?;
+    let RedactedTree { journal, tree, .. } = NamedTree::in_home(home, args.tree()).await?.redacted().await?;
     let agent = &agents::at(&journal, tree, args.agent.clone()).await??;
     if side_journals::is_of_exec(home).await {
         let show = hint::about(home, "show", tree, &[agent.as_str()]);
@@ -132,10 +133,27 @@ fn about(window: &WindowView, terminal: Terminal) -> Result<(), Unwritten> {
             }
         }
     }
+    if window.prefix.packets > 1 {
+        line(&format!("  prefix    {}", prefix(&window.prefix)))?;
+    }
     match &window.thread {
         Some(thread) => line(&format!("  thread    {}", shared(thread))),
         None => Ok(()),
     }
+}
+
+/// Which packets a provider's cache has the beginning of.
+fn prefix(PacketPrefix { packets, diverged, last }: &PacketPrefix) -> String {
+    let Some(Divergence { seq, section, same_messages }) = last else {
+        return format!("all {packets} packets extend the one before");
+    };
+    let (after, section) = (packets - 1, section.as_str());
+    let same = counted(*same_messages as u64, "message");
+    format!(
+        "{} of the {after} after the first extend the one before; the last that does not (event {}) differs from the {section} on, after {same}",
+        after - diverged,
+        seq.0
+    )
 }
 
 fn shared(SharedThread { of, readers, bound }: &SharedThread) -> String {

@@ -8,7 +8,8 @@ use spinney_terminal::Terminal;
 use spinney_terminal::out::{self, Unwritten};
 use spinney_terminal::paint::{Ink, Row, width_of, wrapped};
 use spinney_view::each_event;
-use spinney_view::events::{EventFilter, EventLine, EventNames, TextPiece, event_json};
+use spinney_view::events::{EventFilter, EventLine, EventNames, TextPiece};
+use spinney_view::visibility::{VisibleEvents, WatchRight};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
@@ -31,6 +32,7 @@ pub(crate) struct Screen {
     tree: TreeId,
     style: Style,
     only: EventFilter,
+    visible: VisibleEvents,
     /// The first event to write.
     from: Seq,
     names: EventNames,
@@ -47,6 +49,7 @@ impl Screen {
             tree,
             style,
             only: EventFilter::default(),
+            visible: VisibleEvents::default(),
             from: Seq(0),
             names: EventNames::default(),
             started: None,
@@ -64,6 +67,12 @@ impl Screen {
 
     pub(crate) fn only(mut self, wanted: EventFilter) -> Self {
         self.only = wanted;
+        self
+    }
+
+    /// Writes JSON as a watcher with this right is shown it.
+    pub(crate) fn seen_with(mut self, right: WatchRight) -> Self {
+        self.visible = VisibleEvents::new(right);
         self
     }
 
@@ -94,9 +103,12 @@ impl Screen {
         let is_wanted = recorded.seq >= self.from && self.only.has(context);
         let line = if is_wanted { self.line(traced) } else { None };
         self.names.leave(&recorded.event);
-        if is_wanted && self.style == Style::Json {
+        if self.style == Style::Json {
+            let needs_it = is_wanted || !self.visible.right().sees_everything();
+            let event = if needs_it { self.visible.event(self.tree, traced) } else { None };
+            let Some(event) = event.filter(|_| is_wanted) else { return Ok(()) };
             self.lines += 1;
-            return out::json(&event_json(self.tree, traced).to_string());
+            return out::json(&event.to_string());
         }
         self.lines += u64::from(line.is_some());
         line.map_or(Ok(()), |line| self.write(&line))
@@ -120,7 +132,8 @@ impl Screen {
 
     /// Writes a piece of text that is streamed now, if it is of an agent that is wanted.
     pub(crate) fn text(&mut self, piece: &TextPiece<'_>) -> Result<(), Unwritten> {
-        if piece.after.0 + 1 < self.from.0 || !self.only.has_text_of(piece.path) {
+        let is_wanted = self.only.has_text_of(piece.path) && self.visible.shows_text(piece.call);
+        if piece.after.0 + 1 < self.from.0 || !is_wanted {
             return Ok(());
         }
         self.lines += 1;

@@ -26,6 +26,7 @@ use spinney_host::following::{at_rest, can_be_left, paused};
 use spinney_host::home::ids::TreeInHome;
 use spinney_host::home::workspaces::WorkspaceWriter;
 use spinney_host::notify::Notifier;
+use spinney_host::redaction::{RedactedJournal, redactor_of};
 use spinney_host::trust::tree_marks;
 use spinney_server::control::Listening;
 use spinney_terminal::out;
@@ -62,11 +63,20 @@ pub(crate) async fn follow(mut follow: Follow) -> Result<Exit> {
 async fn to_the_end(follow: Follow) -> Result<Exit> {
     let Follow { open, path, tree, style, past, listening, interrupts, display, notifier: _, stays } = follow;
     let home = Arc::clone(open.home());
+    let redactor = match redactor_of(home.journal().as_ref(), tree.id()).await {
+        Ok(redactor) => redactor,
+        Err(error) => {
+            open.close().await;
+            return Err(error.into());
+        }
+    };
     let server = listening.serve(Arc::clone(&open), tree.clone());
     let workspaces = WorkspaceWriter::begin(&path, Arc::clone(home.journal()), &tree, past);
-    let mut shown = Shown::new(tree.id(), &path, style, past, display);
+    let place = TreeInHome { home: &path, tree: tree.id() };
+    let mut shown = Shown::new(place, style, past, display, redactor.clone());
     let mut events = tree.watch(Watch { deltas: display.uses_text(), ..Watch::default() });
-    let watched = watch(&tree, &path, &mut events, &mut shown, stays).await;
+    let watched =
+        watch(&tree, &path, &mut events, &mut shown, Rest { stays, leaves_pause: display.is_silent }).await;
     server.close().await;
     open.close().await;
     workspaces.end().await;
@@ -79,10 +89,12 @@ async fn to_the_end(follow: Follow) -> Result<Exit> {
     let Shown { screen, live, .. } = shown;
     let interrupted = interrupts.came();
     interrupts.close().await;
-    let journal = home.journal().as_ref();
-    let place = TreeInHome { home: &path, tree: tree.id() };
+    let journal = &RedactedJournal::over(home.journal().as_ref(), redactor.clone());
     let snapshot = match watched {
-        Ok(()) => last_look(&tree).await,
+        Ok(()) => match last_look(&tree).await {
+            Ok(snapshot) => Ok(redactor.redact_typed(&snapshot)?.into_owned()),
+            Err(error) => Err(error),
+        },
         Err(error) => {
             if !matches!(tree.status().state, TreeState::Ended(_)) {
                 // If the journal cannot be read, that error is reported below.
@@ -121,6 +133,9 @@ pub(crate) struct FollowedEnd<'a> {
 impl FollowedEnd<'_> {
     pub(crate) async fn write(self, journal: &dyn Journal, display: Display) -> Result<()> {
         let Self { outcome, snapshot, screen, live, place } = self;
+        if display.is_silent {
+            return Ok(());
+        }
         let Some(watched) = live else { return write(outcome, snapshot, screen, place) };
         let costs = Costs::read(journal, place.tree).await;
         let costs = costs.inspect_err(|error| out::complain(&format!("costs are not shown: {error:#}")));
@@ -129,13 +144,31 @@ impl FollowedEnd<'_> {
     }
 }
 
+/// What is done with a tree that does nothing more on its own.
+#[derive(Clone, Copy)]
+struct Rest {
+    /// It is run on, for what others do to it.
+    stays: bool,
+    /// One that is paused is left.
+    leaves_pause: bool,
+}
+
 /// Shows events until the tree ends, is stopped, or cannot continue on its own.
-async fn watch(tree: &Tree, path: &Path, events: &mut Watcher, shown: &mut Shown, stays: bool) -> Result<()> {
+async fn watch(
+    tree: &Tree,
+    path: &Path,
+    events: &mut Watcher,
+    shown: &mut Shown,
+    Rest { stays, leaves_pause }: Rest,
+) -> Result<()> {
     let mut asking = Asking::new(shown);
     let (mut told_pause, mut told_halt) = (false, None);
     loop {
         let seen = events.seen();
         let paused = tree.status().state == TreeState::Paused && tree.status().seq == seen;
+        if paused && leaves_pause {
+            return Ok(());
+        }
         if paused && !told_pause {
             tell_pause(tree, path).await;
         }

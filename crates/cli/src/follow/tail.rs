@@ -4,15 +4,15 @@ use anyhow::Result;
 use spinney::bus::Tail;
 use spinney_host::control::StreamedTexts;
 use spinney_host::home::ids::TreeInHome;
+use spinney_host::redaction::RedactedJournal;
 use spinney_kernel::primitives::Seq;
-use spinney_store::SqliteJournal;
 
 use crate::display::{Display, Shown};
 use crate::events::screen::Style;
 
 pub(crate) struct TailView<'t> {
     place: TreeInHome<'t>,
-    tail: Tail<&'t SqliteJournal>,
+    tail: Tail<&'t RedactedJournal<'static>>,
     texts: StreamedTexts,
     uses_text: bool,
     pub(crate) shown: Shown,
@@ -24,12 +24,12 @@ impl<'t> TailView<'t> {
     /// Lines begin after `past`.
     pub(crate) async fn begin(
         place: TreeInHome<'t>,
-        journal: &'t SqliteJournal,
+        journal: &'t RedactedJournal<'static>,
         style: Style,
         past: Seq,
         display: Display,
     ) -> Self {
-        let shown = Shown::new(place.tree, place.home, style, past, display);
+        let shown = Shown::new(place, style, past, display, journal.redactor().clone());
         let (tail, texts) = (Tail::new(journal, place.tree), StreamedTexts::default());
         let mut view = Self { place, tail, texts, uses_text: display.uses_text(), shown, seen: Seq(0) };
         // Before the first event is read, so no text is missed that belongs to what is shown.

@@ -8,7 +8,8 @@ use spinney_view::live::{LiveTree, TreeOverview, lines_within};
 use spinney_view::spent::Spent;
 
 use super::activity::doing;
-use super::view::{Columns, DOING_UNBOUND, WIDTH_UNBOUND, budget, head, line, presumed, steps};
+use super::steps::steps;
+use super::view::{Columns, DOING_UNBOUND, WIDTH_UNBOUND, budget, head, line, presumed};
 
 const BAR_WIDTH: usize = 8;
 
@@ -18,7 +19,7 @@ pub(crate) fn tree_lines(tree: &LiveTree, width: Option<usize>, now: Time) -> Ve
     let now = if tree.world().state().is_over() { tree.last } else { now };
     let mut lines = vec![head(tree, now), budget(tree, width.unwrap_or(WIDTH_UNBOUND))];
     lines.extend(presumed(tree));
-    lines.extend(steps(tree));
+    lines.extend(steps(tree, usize::MAX));
     lines.push(Row::new());
     let places = lines_within(tree, usize::MAX);
     // Where everything fits, it is the same with and without a terminal.

@@ -4,6 +4,8 @@
 mod activity;
 mod listing;
 mod screen;
+mod steps;
+
 mod summary;
 #[cfg(test)]
 mod tests;

@@ -365,6 +365,42 @@ pipeline:
     insta::assert_snapshot!("steps_later", stage.shown(80, 20));
 }
 
+/// A pipeline that an agent runs has its own line with its steps by name and state, in the view, the listing
+/// and the JSON, and stays apart from the tree's own steps.
+#[test]
+fn the_steps_of_a_nested_pipeline_are_named_with_their_states() {
+    let pipeline = "
+pipeline:
+  steps:
+    - { id: report, agent_id: lead, task_description: Write it., output_to: report }
+    - { id: check, agent_id: researcher, task_description: Check it. }
+";
+    let file = FILE
+        .replace("entry: lead\n", pipeline)
+        .replace("tools: [spawn_agent", "tools: [write_context, run_pipeline");
+    let file = format!("{file}shared: {{ plan: {{}} }}\n")
+        .replace("tools: [look, ask_human]", "tools: [write_context]");
+    let mut stage = ViewedTree::from_file(&file);
+    let step =
+        |id: &str| serde_json::json!({ "id": id, "agent_id": "researcher", "task_description": "Do it." });
+    let (mut late, mut unwanted) = (step("late"), step("unwanted"));
+    late["input_from"] = "shared.plan".into();
+    (unwanted["when"], unwanted["required"]) = ("false".into(), false.into());
+    let graph = serde_json::json!({
+        "mode": "parallel",
+        "on_partial_success": "continue",
+        "steps": [step("torch"), step("jax"), step("flax"), unwanted, late],
+    });
+    stage.done("report", "", &[("run_pipeline", &graph.to_string())]);
+    stage.after(500).done("torch", "PyTorch.", &[]);
+    let (call, used) = (stage.call("jax"), Used::NOTHING);
+    let fault = Fault { message: "no such key".to_owned(), ..Fault::new(FaultKind::Auth) };
+    stage.input(InputKind::Report(Report::Failed(Failed { call, attempt: 1, fault, used })));
+    insta::assert_snapshot!("nested_steps", stage.shown(100, 20));
+    let json = stage.live.agents_json().find(|agent| agent["parent"] == "report").unwrap();
+    insta::assert_snapshot!(json["pipeline"].to_string(), @"{\"planned\":5,\"succeeded\":1,\"failed\":1,\"skipped\":1,\"cancelled\":0,\"steps\":[{\"name\":\"torch\",\"state\":\"succeeded\"},{\"name\":\"jax\",\"state\":\"failed\"},{\"name\":\"flax\",\"state\":\"running\"},{\"name\":\"unwanted\",\"state\":\"skipped\"},{\"name\":\"late\",\"state\":\"waiting\"}],\"left_out\":0}");
+}
+
 /// G11 (the view): a halted tree says why, and has the command that raises the ceiling, even on a small terminal.
 #[test]
 fn g11_a_halted_tree_shows_the_command_that_raises_its_ceiling() {

@@ -17,12 +17,15 @@ use spinney_view::remedy::SuggestedRaise;
 use spinney_view::wording::short_id;
 
 use super::activity::{doing, seconds, sign};
+use super::steps::steps;
 use crate::hint::{YOUR_ANSWER, about, raise};
 
 /// Levels of a tree that are drawn; deeper ones are not indented further.
 const RAILS_MAX: usize = 8;
 const NOTICES_SHOWN: usize = 4;
 const QUESTIONS_SHOWN: usize = 3;
+/// Pipelines that agents run, besides the tree's own.
+const NESTED_MAX: usize = 4;
 /// Whatever an agent does is said in less.
 pub(super) const DOING_UNBOUND: usize = 1_000;
 /// Where nothing is shortened, amounts and bars are as wide as on a terminal of this width.
@@ -89,7 +92,7 @@ pub(crate) fn view(
     let mut lines = vec![head(tree, now), budget(tree, width)];
     lines.extend(presumed(tree));
     lines.extend(halt(commands, width));
-    lines.extend(steps(tree));
+    lines.extend(steps(tree, NESTED_MAX));
     let below = below(tree, commands, prompt.map(|(question, _)| *question), size);
     let room = size.height.saturating_sub(lines.len() + below.len() + 1).max(1);
     lines.push(Row::new());
@@ -190,33 +193,6 @@ pub(super) fn budget(tree: &LiveTree, width: usize) -> Row {
 /// How much of what the whole tree has spent is presumed, if any. Lines with such a part are marked.
 pub(super) fn presumed(tree: &LiveTree) -> Option<Row> {
     Some(Row::inked(Ink::Warn, &tree.root_account()?.spent.footnote()?))
-}
-
-/// The steps of a pipeline, if there is one.
-pub(super) fn steps(tree: &LiveTree) -> Option<Row> {
-    let steps = &tree.steps;
-    let ended = steps.succeeded + steps.skipped + steps.cancelled + steps.failed.len();
-    if steps.planned.is_none() && ended == 0 && steps.running.is_empty() {
-        return None;
-    }
-    let planned = steps.planned.filter(|planned| *planned >= steps.succeeded);
-    let of = planned.map(|planned| format!(" of {planned}")).unwrap_or_default();
-    let mut row = Row::inked(Ink::Dim, "steps ").with(Ink::Plain, &format!("{}{of} done", steps.succeeded));
-    for (count, word, ink) in [
-        (steps.failed.len(), "failed", Ink::Bad),
-        (steps.skipped, "skipped", Ink::Dim),
-        (steps.cancelled, "stopped", Ink::Dim),
-    ] {
-        if count > 0 {
-            row.push(ink, &format!(", {count} {word}"));
-        }
-    }
-    let running: Vec<&str> = steps.running.values().map(String::as_str).collect();
-    if !running.is_empty() {
-        row.push(Ink::Dim, " · now: ");
-        row.push(Ink::Name, &running.join(", "));
-    }
-    Some(row)
 }
 
 /// Where the columns of an agent's line begin.

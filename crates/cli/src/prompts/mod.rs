@@ -137,7 +137,7 @@ impl Asking {
                 if *question == first.question =>
             {
                 *on_line = true;
-                out::prompt(&format!("\n{}", prompt_text(first)));
+                out::prompt(&format!("\n{}", prompt_text(&shown.redacted(first))));
                 Ok(())
             }
             Some(_) | None => self.turn_to(first, shown),
@@ -196,7 +196,7 @@ impl Asking {
             // What was typed while the agent worked is a message, and no answer to this.
             discard_typed();
         }
-        let lines = prompt_text(question);
+        let lines = prompt_text(&shown.redacted(question));
         match &shown.live {
             None if shown.chat.is_some() && question.is_after_answer => out::prompt(""),
             Some(_) => out::question_above(&format!("\n{lines}"), Stream::Output)?,

@@ -114,6 +114,12 @@ impl Outcome {
         Some(remedy::words(&error.remedy, &self.home, self.result.tree))
     }
 
+    /// Why it did not complete, with what helps.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let error = self.result.error.as_ref()?;
+        Some(format!("{}\n{}", error.message, self.remedy()?))
+    }
+
     pub(crate) fn json(&self) -> serde_json::Value {
         let remedy = self.remedy();
         let json = serde_json::to_value(self.result.json(remedy.as_deref()));

@@ -59,6 +59,64 @@ fn a_script_is_a_tool_and_no_shell_reads_its_arguments() {
     assert_eq!(run(&stage, "{ text: so }"), json!("exit code 0\n[stdout]\n<so> read"));
 }
 
+/// What calls print is saved whole under numbered names of the tool's kind, is in the journal, and comes back
+/// when the tree is resumed in an empty folder. A call that fails saves nothing.
+#[test]
+fn outputs_of_a_tool_with_a_kind_are_saved_under_numbered_names() {
+    let stage = TestFolder::new();
+    let path = tree(&stage, "{}");
+    let call = |text: &str| format!("{{ tool: shout, args: {{ text: {text} }} }}");
+    let script = format!(
+        "rules:\n  - {{ when: {{ turn: 1 }}, call: [{}, {}] }}\n  - {{ when: {{ turn: 2 }}, call: [{}, {{ tool: ask_human, args: {{ question: Well? }} }}] }}\n  - {{ say: '{{{{ last }}}}' }}\n",
+        call("one"),
+        call("fail"),
+        call("two"),
+    );
+    stage.file("script.yaml", &script);
+    stage.file(
+        "scripts/shout.sh",
+        "[ \"$1\" = fail ] && { echo no; exit 3; }\nprintf '{\"text\": \"%s\"}' \"$1\"\n",
+    );
+    let text = fs::read_to_string(&path).unwrap();
+    let text = text.replace("    args:\n", "    kind: page\n    extension: json\n    args:\n");
+    fs::write(&path, text.replace("tools: [shout]", "tools: [shout, ask_human]")).unwrap();
+    let scripts = stage.folder().join("scripts");
+    let ended = stage.spinney(&["run", &path, "--json", "--read", scripts.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(5), "{}{}", ended.out, ended.err);
+    assert!(ended.out.contains("kept: outputs/page_001.json"), "{}", ended.out);
+    let outputs = || {
+        let tree =
+            fs::read_dir(stage.folder().join(".spinney/workspace")).unwrap().next().unwrap().unwrap().path();
+        tree.join("lead/outputs")
+    };
+    let read = |name: &str| fs::read_to_string(outputs().join(name)).unwrap_or_default();
+    assert_eq!([read("page_001.json"), read("page_002.json")], [r#"{"text": "one"}"#, r#"{"text": "two"}"#]);
+    assert_eq!(fs::read_dir(outputs()).unwrap().count(), 2);
+    fs::remove_dir_all(outputs()).unwrap();
+    assert_eq!(stage.spinney(&["answer", "yes"]).code, Some(0));
+    let resumed = stage.spinney(&["resume", "last", "--read", scripts.to_str().unwrap()]);
+    assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+    assert_eq!([read("page_001.json"), read("page_002.json")], [r#"{"text": "one"}"#, r#"{"text": "two"}"#]);
+    assert_eq!(stage.spinney(&["replay", "last", "--verify"]).code, Some(0));
+}
+
+#[test]
+fn a_kind_of_outputs_is_a_plain_word() {
+    let stage = TestFolder::new();
+    let path = tree(&stage, "{}");
+    let text = fs::read_to_string(&path).unwrap();
+    for (keys, said) in [
+        ("kind: ../up", "bad kind of outputs `../up`"),
+        ("kind: page\n    extension: .json", "bad extension `.json`"),
+        ("extension: json", "`extension` without `kind`"),
+    ] {
+        fs::write(&path, text.replace("    args:\n", &format!("    {keys}\n    args:\n"))).unwrap();
+        let ended = stage.spinney(&["check", &path]);
+        assert_eq!(ended.code, Some(2), "{}", ended.out);
+        assert!(format!("{}{}", ended.out, ended.err).contains(said), "{said}: {}{}", ended.out, ended.err);
+    }
+}
+
 #[test]
 fn arguments_that_do_not_match_run_nothing() {
     let stage = TestFolder::new();

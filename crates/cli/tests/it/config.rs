@@ -160,7 +160,7 @@ fn l32_depth_models_and_roles_below_an_agent() {
 fn l32_budgets_of_the_tree_and_of_an_agent() {
     let keys = [
         (At::Tree, "budget: { cost_usd: 0.003 }"),
-        (At::Tree, "budget: { tokens: 3000 }"),
+        (At::Tree, "budget: { tokens: 3200 }"),
         (At::Tree, "budget: { steps: 2 }"),
         (At::Tree, "budget: { tool_calls: 0 }"),
         (At::Helper, "budget: { cost_usd: 0.001 }"),
@@ -175,13 +175,13 @@ fn l32_budgets_of_the_tree_and_of_an_agent() {
       told: helped, seen
       answer: I have it: helped, seen
     tree budget: { cost_usd: 0.003 }: exit 0
-      told: its first call needs $0.00129925 and $0.00129125 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      told: its first call needs $0.00129925 and $0.00129125 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      answer: I have it: its first call needs $0.00129925 and $0.00129125 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-    tree budget: { tokens: 3000 }: exit 0
-      told: its first call needs 1101 tokens and 793 tokens are left (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      told: its first call needs 1101 tokens and 793 tokens are left (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      answer: I have it: its first call needs 1101 tokens and 793 tokens are left (tokens ceiling of `lead`: limit 3000 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs $0.00129925 and $0.00127625 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs $0.00129925 and $0.00127625 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      answer: I have it: its first call needs $0.00129925 and $0.00127625 are left (cost ceiling of `lead`: limit $0.003 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+    tree budget: { tokens: 3200 }: exit 0
+      told: its first call needs 1101 tokens and 833 tokens are left (tokens ceiling of `lead`: limit 3200 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs 1101 tokens and 833 tokens are left (tokens ceiling of `lead`: limit 3200 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      answer: I have it: its first call needs 1101 tokens and 833 tokens are left (tokens ceiling of `lead`: limit 3200 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
     tree budget: { steps: 2 }: exit 3
       told: steps ceiling of `lead`: limit 2 less N in reserve, spent N, held N: answer with what you have, or ask for less
       told: steps ceiling of `lead`: limit 2 less N in reserve, spent N, held N: answer with what you have, or ask for less
@@ -246,9 +246,9 @@ fn l32_reserves_loans_and_what_to_do_when_it_is_low() {
       told: helped, seen
       answer: I have it: helped, seen
     budget: { cost_usd: 0.0013, on_low: shrink }: exit 0
-      told: its first call needs $0.00129925 and $0.00044125 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      told: its first call needs $0.00129925 and $0.00044125 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
-      answer: I have it: its first call needs $0.00129925 and $0.00044125 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs $0.00129925 and $0.00042625 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      told: its first call needs $0.00129925 and $0.00042625 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
+      answer: I have it: its first call needs $0.00129925 and $0.00042625 are left (cost ceiling of `lead`: limit $0.0013 less N in reserve, spent N, held N, asked N): do this part yourself, or ask for less
     budget: { steps: 2, wrap_up: off }: exit 0
       told: helped, seen
       told: helped, seen

@@ -87,6 +87,7 @@ fn without_a_file_every_setting_is_shown_with_its_default() {
     prices  –  default
     notify  –  default
     env_files  –  default
+    redact_env  –  default
     [folder]/user/config/spinney/config.toml does not exist yet; `spinney config set budget.cost_usd 5` creates it
     ");
     assert!(!path(&stage).exists(), "looking writes nothing");
@@ -111,6 +112,7 @@ fn every_setting_is_shown_with_its_value_and_its_source() {
     prices.gpt-4.1  2,8  config.toml
     notify  notify-send Spinney it ended  config.toml
     env_files  ~/keys.env  config.toml
+    redact_env  –  default
     config.toml is [folder]/user/config/spinney/config.toml
     spinney.yaml is [folder]/spinney.yaml; it can only lower budgets
     ");
@@ -333,7 +335,7 @@ fn what_cannot_be_set_is_an_error_and_changes_nothing() {
     $ config remove allow_hosts a.b
     spinney: cannot remove from `allow_hosts`: `a.b` is not in it
     $ config unset hosts
-    spinney: unknown setting `hosts`: known settings: budget.cost_usd, budget.tokens, budget.steps, budget.timeout, on_low, allow_hosts, allow_field, allow_box, prices.MODEL, notify, env_files
+    spinney: unknown setting `hosts`: known settings: budget.cost_usd, budget.tokens, budget.steps, budget.timeout, on_low, allow_hosts, allow_field, allow_box, prices.MODEL, notify, env_files, redact_env
     ");
     assert_eq!(fs::read_to_string(path(&stage)).unwrap(), WHOLE);
     let many: Vec<String> = (0..17).map(|file| format!("/{file}.env")).collect();

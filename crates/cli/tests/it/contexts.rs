@@ -128,6 +128,7 @@ fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
       used      458 tokens of 7 messages, 89 %
       left out  4 messages of 306 tokens; last cut by event 22
       in short  64 tokens of context summarise what was left out
+      prefix    3 of the 4 after the first extend the one before; the last that does not (event 24) differs from the digest on, after 1 message
 
       ██████████▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░········
 
@@ -137,7 +138,7 @@ fn a_window_is_shown_with_its_shares_and_what_was_left_out() {
     ▒  dialog      86    204  2 messages of 74 tokens
     ░  output     232    102  2 messages of 232 tokens
     ");
-    insta::assert_snapshot!(stage.said(&["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"set by role `lead`","preset":"tools","used":458,"messages":7,"unread":0,"images":0,"percent":89,"left_out":{"messages":4,"tokens":306},"images_left_out":0,"last_cut":22,"in_short":64,"summary":null,"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":232,"left_out":{"messages":2,"tokens":232}}]}"#);
+    insta::assert_snapshot!(stage.said(&["window", "last", "lead", "--json"]), @r#"{"tree":"[tree]","agent":"lead","state":"completed","seq":31,"size":512,"because":"set by role `lead`","preset":"tools","used":458,"messages":7,"unread":0,"images":0,"percent":89,"left_out":{"messages":4,"tokens":306},"images_left_out":0,"last_cut":22,"in_short":64,"summary":null,"prefix":{"packets":5,"diverged":1,"last":{"seq":24,"section":"digest","same_messages":1}},"thread":null,"categories":[{"category":"system","share":51,"used":76,"left_out":{"messages":0,"tokens":0}},{"category":"context","share":153,"used":64,"left_out":{"messages":0,"tokens":0}},{"category":"dialog","share":204,"used":86,"left_out":{"messages":2,"tokens":74}},{"category":"output","share":102,"used":232,"left_out":{"messages":2,"tokens":232}}]}"#);
 }
 
 #[test]
@@ -284,7 +285,7 @@ rules:
     4 messages
     it was notified that helper has a smaller window: 900 tokens instead of 2,000 tokens
 
-    #1  system · system · 495 tokens
+    #1  system · system · 555 tokens
         You lead.
 
         Tools you may use:
@@ -299,7 +300,7 @@ rules:
 
     #3  output · tool · from spawn_agent · 70 tokens
         Helped.
-        [used $0.00001425, 49 tokens, 1 step; you have left $0.999847]
+        [used $0.00001425, 49 tokens, 1 step; you have left $0.999832]
 
     #4  dialog · assistant · 1 token out, 9 as input
         done
@@ -366,6 +367,7 @@ fn a_tree_that_was_killed_shows_what_it_knew() {
       used      523 tokens of 7 messages (1 not read yet), 102 %
       left out  4 messages of 306 tokens; last cut by event 22
       in short  64 tokens of context summarise what was left out
+      prefix    3 of the 4 after the first extend the one before; the last that does not (event 24) differs from the digest on, after 1 message
 
       ██████████▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▒▒▒▒▒▒▒▒▒▒▒░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░
 
@@ -514,7 +516,7 @@ fn what_cannot_be_shared_is_refused_with_the_reason() {
     For more information, try '--help'.
     ");
     assert_eq!(stage.spinney(&["cancel", "last"]).code, Some(0));
-    insta::assert_snapshot!(refused(&stage, &["send", "last", "lead", "Hi.", "--category", "context"]), @"spinney: the tree has ended: start a new one; see how it ended: spinney resume [id]");
+    insta::assert_snapshot!(refused(&stage, &["send", "last", "lead", "Hi.", "--category", "context"]), @"spinney: this tree cannot be continued: its root ended while its tools ran, so no message can follow: branch from a checkpoint");
     insta::assert_snapshot!(refused(&stage, &["refresh", "last", "lead"]), @"spinney: the tree has ended: start a new one; see how it ended: spinney resume [id]");
     insta::assert_snapshot!(refused(&stage, &["broadcast", "last", "--from", "lead", "--to", "one"]), @"spinney: the tree has ended: start a new one; see how it ended: spinney resume [id]");
     insta::assert_snapshot!(stage.said(&["show", "lead"]), @r#"

@@ -30,12 +30,12 @@ fn the_example_tells_its_story_and_completes() {
       0.00s    helper answers: There is no fixed number: between 5 and 500 in what people call a spinney.
       0.00s    helper completed; spent $0.00011025, 349 tokens, 2 steps, 1 tool call, 1 retry
       0.00s  lead answers: A spinney is a small wood. The word goes back to the Latin spina, a thorn: once it meant a thicket of thorn bushes. How many trees it takes …
-      0.00s  lead completed; spent $0.000829, 2,808 tokens, 5 steps, 2 tool calls, 1 retry
+      0.00s  lead completed; spent $0.000874, 2,988 tokens, 5 steps, 2 tool calls, 1 retry
 
     completed after 0.00s
       answer  A spinney is a small wood. The word goes back to the Latin spina, a thorn: once it meant a thicket of thorn bushes.
               How many trees it takes nobody has fixed; fewer than a forest, more than a row.
-      spent   $0.000829 · 2,808 tokens · 5 steps · 2 tool calls and 1 built-in · 1 retry
+      spent   $0.000874 · 2,988 tokens · 5 steps · 2 tool calls and 1 built-in · 1 retry
       agents  2
       tree    [tree]
       look    spinney events [id]

@@ -97,6 +97,7 @@ fn every_option_of_a_tree_has_its_value_and_its_source() {
     allow_hosts  127.0.0.1:1  config.toml
     notify  true  config.toml
     env_files  [folder]/keys.env  config.toml
+    redact_env  –  default
     configuration  [folder]/user/config/spinney/config.toml  environment XDG_CONFIG_HOME
     project  [folder]/spinney.yaml  default
     "#);
@@ -160,6 +161,7 @@ fn every_option_of_a_program_has_its_value_and_its_source() {
     allow_hosts  127.0.0.1:1  config.toml
     notify  true  config.toml
     env_files  [folder]/keys.env  config.toml
+    redact_env  –  default
     configuration  [folder]/user/config/spinney/config.toml  environment XDG_CONFIG_HOME
     project  [folder]/spinney.yaml  default
     ");
@@ -198,6 +200,7 @@ fn every_option_of_a_program_has_its_value_and_its_source() {
     allow_hosts  127.0.0.1:1  config.toml
     notify  true  config.toml
     env_files  [folder]/keys.env  config.toml
+    redact_env  –  default
     configuration  [folder]/user/config/spinney/config.toml  environment XDG_CONFIG_HOME
     project  [folder]/spinney.yaml  default
     ");

@@ -141,7 +141,7 @@ fn g16_no_error_text_or_file_name_reaches_a_terminal_as_more_than_text() {
         &["events", HOSTILE],
         &["events", "last", "--topic", HOSTILE],
         &["show", "last", HOSTILE],
-        &["send", "last", "lead", HOSTILE],
+        &["send", "last", HOSTILE, "hi"],
         &["answer", "last", HOSTILE, "yes"],
         &["replay", "last", "--expect", HOSTILE],
         &["--home", HOSTILE, "ps"],

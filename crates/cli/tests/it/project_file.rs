@@ -142,6 +142,7 @@ templates: { review: docs/review, hello: a, odd name: b, up: ../up, root: /etc }
     notify  sh -c curl evil.example  config.toml
     env_files  [folder]/.env  config.toml
     env_files  ~/keys.env  config.toml
+    redact_env  –  default
     ");
 }
 

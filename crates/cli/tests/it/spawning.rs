@@ -56,8 +56,8 @@ agents:
     );
     let texts: Vec<&str> = results[1..].iter().map(|result| result["text"].as_str().unwrap()).collect();
     insta::assert_snapshot!(texts.join("\n"), @"
-    bad arguments for `spawn_agent`: unknown field `spite`, expected one of `agent`, `goal`, `id`, `model`, `tools`, `budget`, `timeout`, `detach`, `share`, `output_schema` at line 1 column 55; write one JSON object with the fields it takes
-    bad arguments for `spawn_agent`: unknown field `parent`, expected one of `agent`, `goal`, `id`, `model`, `tools`, `budget`, `timeout`, `detach`, `share`, `output_schema` at line 1 column 54; write one JSON object with the fields it takes
+    bad arguments for `spawn_agent`: unknown field `spite`, expected one of `agent`, `goal`, `id`, `model`, `tools`, `budget`, `timeout`, `detach`, `share`, `output_schema`, `window`, `messages` at line 1 column 55; write one JSON object with the fields it takes
+    bad arguments for `spawn_agent`: unknown field `parent`, expected one of `agent`, `goal`, `id`, `model`, `tools`, `budget`, `timeout`, `detach`, `share`, `output_schema`, `window`, `messages` at line 1 column 54; write one JSON object with the fields it takes
     bad arguments for `spawn_agent`: `../x` is not a valid agent id: 1 to 64 characters of a-z, 0-9, `_` and `-`, the first a letter or digit at line 1 column 44; write one JSON object with the fields it takes
     the id `lead` is taken: choose another one or leave it out
     the id `first` is taken: choose another one or leave it out

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io;
 
-use spinney_kernel::definition::{BoxSpec, HostRequests};
+use spinney_kernel::definition::{BoxSpec, HostRequests, OutputLimits};
 use spinney_kernel::port::tool::ToolAnswer;
-use spinney_kernel::primitives::{CommandExit, CommandLimit, limit};
+use spinney_kernel::primitives::{CommandExit, CommandLimit, Durability, limit};
 
 use super::confinement::limits;
 use crate::network::{ConnectRefusal, ProxiedEnd, ProxyLog};
 use crate::sandbox::{BoxLimit, BoxLimits, BoxStep, BoxTier, BoxedEnd, BoxedExit, KeptOutput};
-use crate::workspace::{LeftOutputs, Stopped};
+use crate::workspace::{LeftOutputs, OutputKind, Stopped, Workspace};
 
 /// Most reasons of one answer why connections were refused.
 const REFUSALS_SHOWN_MAX: usize = 8;
@@ -67,6 +67,33 @@ pub(super) fn answer(end: &BoxedEnd, spec: &BoxSpec, left: Result<LeftOutputs, S
         let _ = write!(text, "\n{PRINTED_NOTHING}");
     }
     ToolAnswer::text(text).with_files(files).with_exit(exit)
+}
+
+/// Saves what a command printed that succeeded, as a file of the agent. Returns why it was not saved.
+pub(super) fn save(
+    end: &BoxedEnd,
+    workspace: &Workspace,
+    kind: &OutputKind,
+    limits: OutputLimits,
+    durability: Durability,
+) -> Option<String> {
+    let stream = &end.stdout;
+    if end.exit != BoxedExit::Exited(0) || stream.total_bytes() == 0 {
+        return None;
+    }
+    if stream.omitted_bytes() > 0 {
+        let (all, kept) = (stream.total_bytes(), stream.total_bytes() - stream.omitted_bytes());
+        return Some(format!("\nnot saved in outputs/: it printed {all} bytes, and only {kept} are kept"));
+    }
+    let bytes = [stream.head(), stream.tail().as_slice()].concat();
+    let why = match workspace.save_output(kind, &bytes, limits, durability) {
+        Ok(()) => return None,
+        Err(Stopped::Limit { over, limit, used, asked }) => {
+            format!("{over}: limit {limit}, there {used}, asked {asked}")
+        }
+        Err(Stopped::Io(error)) => format!("it cannot be written: {}", error.kind()),
+    };
+    Some(format!("\nnot saved in outputs/: {why}"))
 }
 
 /// What its connections were refused for, each reason once. Programs rarely show what a proxy says.

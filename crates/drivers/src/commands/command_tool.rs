@@ -13,6 +13,7 @@ use spinney_kernel::port::tool::{Tool, ToolAnswer, ToolAttempt};
 use super::args::KEPT_BYTES;
 use super::tool::{Commands, SHOWN_BYTES, SLACK_MS};
 use crate::sandbox::{BoxedCommand, BoxedInput};
+use crate::workspace::OutputKind;
 
 /// What such a tool does and how it is called.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct CommandToolSpec {
     /// Whether a call that was lost may be made again.
     pub repeatable: bool,
     pub timeout_ms: u64,
+    /// What kind of outputs it makes: what it prints is saved under names of it.
+    pub kind: Option<OutputKind>,
 }
 
 pub(super) struct CommandTool {
@@ -67,7 +70,7 @@ impl Tool for CommandTool {
         Box::pin(async move {
             let arguments = attempt.args.clone();
             let command = |_: &Path, begin: Option<&Path>| spec.command(&arguments, begin);
-            Ok(commands.run(attempt, HostRequests::Refused, command).await)
+            Ok(commands.run(attempt, HostRequests::Refused, spec.kind.clone(), command).await)
         })
     }
 }

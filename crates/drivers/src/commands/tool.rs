@@ -14,7 +14,7 @@ use spinney_kernel::primitives::{AgentId, FolderPath, ToolName};
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
-use super::answer::{answer, not_started, refused_connections};
+use super::answer::{answer, not_started, refused_connections, save};
 use super::args::{Args, DESCRIPTION, SCHEMA, TIMEOUT_MAX, check_hosts, hosts_argument};
 use super::changed_settings::{SearchEnd, SettingsSearch, UnsearchedFolders};
 use super::command_tool::{CommandTool, CommandToolSpec};
@@ -30,7 +30,8 @@ use crate::sandbox::{
 };
 use crate::working_copies::{CopyLock, OpenCopy};
 use crate::workspace::{
-    AgentLock, AgentLocks, CommandFolders, OutputMarks, Stopped, Workspace, WorkspaceFault, Workspaces,
+    AgentLock, AgentLocks, CommandFolders, OutputKind, OutputMarks, Stopped, Workspace, WorkspaceFault,
+    Workspaces,
 };
 
 /// How much longer than its command a call may take: a box is made, and ended in good order.
@@ -200,20 +201,22 @@ impl Commands {
     }
 
     /// Runs what `command` says of the agent's own folder and of where its commands begin, if that is elsewhere.
-    /// `requests` is whether a call of this tool can name hosts to ask for.
+    /// `requests` is whether a call of this tool can name hosts to ask for; with a `kind`, what it prints is saved.
     pub(super) async fn run(
         &self,
         attempt: ToolAttempt,
         requests: HostRequests,
+        kind: Option<OutputKind>,
         command: impl FnOnce(&Path, Option<&Path>) -> Result<BoxedCommand, String>,
     ) -> ToolAnswer {
-        self.try_run(attempt, requests, command).await.unwrap_or_else(|why| not_started(&why))
+        self.try_run(attempt, requests, kind, command).await.unwrap_or_else(|why| not_started(&why))
     }
 
     async fn try_run(
         &self,
         attempt: ToolAttempt,
         requests: HostRequests,
+        kind: Option<OutputKind>,
         command: impl FnOnce(&Path, Option<&Path>) -> Result<BoxedCommand, String>,
     ) -> Result<ToolAnswer, String> {
         let folder = attempt.workspace.as_ref();
@@ -250,15 +253,19 @@ impl Commands {
         let proxy = Proxy::new(connector, log.clone());
         let end = end(launcher, (&confinement, &proxy), &command, &attempt.watchers, afterwards).await?;
         let (spec, outputs, commands) = (spec.clone(), attempt.outputs, self.clone());
+        let durability = attempt.durability;
         let (mut answer, searched) = off_worker(move || {
             let searched = search.map(|search| search.end());
+            let unsaved = kind.and_then(|kind| save(&end, &ready.workspace, &kind, outputs, durability));
             let left = ready.workspace.left_outputs(&ready.before, outputs);
             if left.is_ok() {
                 commands.untaken().remove(&path);
             }
             // A call that was given up still has it until its files are read.
             drop(held);
-            (answer(&end, &spec, left), searched)
+            let mut answer = answer(&end, &spec, left);
+            answer.text.extend(unsaved);
+            (answer, searched)
         })
         .await;
         let (changed, past) = searched.map(SearchEnd::into_parts).unwrap_or_default();
@@ -431,7 +438,7 @@ impl Tool for RunCommand {
                 check_hosts(&args, &rights)?;
                 written.command(scratch, begin)
             };
-            Ok(commands.run(attempt, requests, command).await)
+            Ok(commands.run(attempt, requests, None, command).await)
         })
     }
 }

@@ -10,6 +10,7 @@ mod calls;
 mod command;
 mod confinement;
 mod descriptors;
+mod disk_use;
 mod entry;
 mod exact_path;
 mod filter_program;
@@ -37,6 +38,7 @@ mod step;
 mod system_calls;
 mod system_paths;
 mod terminal;
+mod ticks;
 mod usage;
 mod watch;
 

@@ -6,17 +6,14 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Pid, Signal, WaitOptions, getegid, geteuid, getpid, kill_process, kill_process_group,
     set_child_subreaper, setsid, wait,
 };
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
-};
 
 use super::calls::{ALL_NAMESPACES, Forked, NO_NAMESPACES, child_signals, exit_now, fork};
 use super::confinement::BoxLimits;
@@ -30,11 +27,9 @@ use super::report::{BoxReport, REPORT_BYTES, Reason};
 use super::requests::GuardRequest;
 use super::reserved::ReservedNames;
 use super::step::BoxStep;
+use super::ticks::{TICK_MS, Ticks};
 use super::usage::{Growth, Sampler};
 
-/// How often the guard looks whether a box may have grown. A full sample needs a sign of growth or its turn.
-const TICK_MS: u64 = 2;
-pub(super) const FULL_SAMPLE_TICKS: u64 = 100 / TICK_MS;
 /// What cannot be killed within this time waits for a device, and ends with that wait.
 const KILL_TICKS: u64 = 5_000 / TICK_MS;
 
@@ -108,7 +103,7 @@ struct Guard<'a> {
     group: Option<Pid>,
     last: Option<BoxReport>,
     children: OwnedFd,
-    timer: OwnedFd,
+    ticks: Ticks,
     sampler: Sampler,
     forks: Forks,
 }
@@ -165,14 +160,13 @@ impl<'a> Guard<'a> {
         dup2_stdin(&nothing)?;
         dup2_stdout(&nothing)?;
         dup2_stderr(&nothing)?;
-        let timer =
-            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        let ticks = Ticks::new()?;
         // A program may run for days: nothing of it is sampled without a limit.
         let is_sampled = order.timeout_ms != u64::MAX
             || order.memory_bytes_max != BoxLimits::UNLIMITED
             || order.disk_bytes_max != BoxLimits::UNLIMITED;
         if is_sampled {
-            start_ticks(&timer)?;
+            ticks.start()?;
         }
         Ok(Self {
             control,
@@ -183,7 +177,7 @@ impl<'a> Guard<'a> {
             group: None,
             last: None,
             children,
-            timer,
+            ticks,
             sampler,
             forks,
         })
@@ -191,10 +185,9 @@ impl<'a> Guard<'a> {
 
     fn follow(mut self, order: &BoxOrder) -> io::Result<BoxReport> {
         let timeout_ticks = order.timeout_ms.div_ceil(TICK_MS);
-        let mut ticks: u64 = 0;
         let reason = loop {
             let sources =
-                [self.control.as_fd(), self.children.as_fd(), self.timer.as_fd(), self.forks.source()];
+                [self.control.as_fd(), self.children.as_fd(), self.ticks.as_fd(), self.forks.source()];
             let [asked, ended, ticked, forks] = ready(sources)?;
             if ended && self.reap()? {
                 break Reason::Command;
@@ -210,12 +203,10 @@ impl<'a> Guard<'a> {
                 break limit;
             }
             if ticked {
-                let passed = expirations(&self.timer);
-                ticks = ticks.saturating_add(passed);
-                if ticks >= timeout_ticks {
+                if self.ticks.now() >= timeout_ticks {
                     break Reason::Timeout;
                 }
-                if let Some(limit) = self.sample(passed) {
+                if let Some(limit) = self.sample() {
                     break limit;
                 }
             }
@@ -261,8 +252,8 @@ impl<'a> Guard<'a> {
 
     /// Then nothing of the box is left.
     fn kill_all(&mut self) -> io::Result<()> {
-        start_ticks(&self.timer)?;
-        let mut left = KILL_TICKS;
+        self.ticks.start()?;
+        let until = self.ticks.now().saturating_add(KILL_TICKS);
         // Before an exit is taken: the number is the group's for certain then.
         if let Some(group) = self.group.take() {
             let _ = kill_process_group(group, Signal::KILL);
@@ -274,7 +265,7 @@ impl<'a> Guard<'a> {
                 Err(error) => return Err(error.into()),
                 Ok(None) => {}
             }
-            if left == 0 {
+            if self.ticks.now() >= until {
                 return Ok(());
             }
             match self.walls {
@@ -284,23 +275,20 @@ impl<'a> Guard<'a> {
                 }
                 Walls::None | Walls::Landlock => kill_below(getpid()),
             }
-            let [ended, ticked] = ready([self.children.as_fd(), self.timer.as_fd()])?;
+            let [ended, _] = ready([self.children.as_fd(), self.ticks.as_fd()])?;
             if ended {
                 drain(&self.children);
-            }
-            if ticked {
-                left = left.saturating_sub(expirations(&self.timer));
             }
         }
     }
 
     /// Only what runs without walls makes processes unasked: it is counted as soon as it seems to have too many.
-    fn sample(&mut self, passed: u64) -> Option<Reason> {
+    fn sample(&mut self) -> Option<Reason> {
         let growth = if self.walls == Walls::None { Growth::Unasked } else { Growth::Asked };
         if growth == Growth::Unasked && self.sampler.is_suspicious() {
-            return self.sampler.sample_now(self.first, growth);
+            return self.sampler.sample_now(self.first, &self.ticks, growth);
         }
-        self.sampler.tick(self.first, passed, growth)
+        self.sampler.tick(self.first, &self.ticks, growth)
     }
 
     /// What the box has said until now. What went wrong stays.
@@ -322,31 +310,14 @@ impl<'a> Guard<'a> {
 /// Which of some descriptors have something to say; waits until one has.
 pub(super) fn ready<const N: usize>(descriptors: [BorrowedFd<'_>; N]) -> io::Result<[bool; N]> {
     let mut polled = descriptors.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
-    loop {
-        match poll(&mut polled, None) {
-            Ok(_) => return Ok(std::array::from_fn(|at| !polled[at].revents().is_empty())),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+    retry_on_intr(|| poll(&mut polled, None))?;
+    Ok(std::array::from_fn(|at| !polled[at].revents().is_empty()))
 }
 
 /// Forgets the signals that were noticed.
 pub(super) fn drain(signals: &OwnedFd) {
     let mut buffer = [0; 1_024];
     while rustix::io::read(signals, &mut buffer).is_ok_and(|read| read > 0) {}
-}
-
-fn start_ticks(timer: &OwnedFd) -> io::Result<()> {
-    let tick = Timespec { tv_sec: 0, tv_nsec: (TICK_MS * 1_000_000).cast_signed() };
-    let each = Itimerspec { it_interval: tick, it_value: tick };
-    timerfd_settime(timer, TimerfdTimerFlags::empty(), &each)?;
-    Ok(())
-}
-
-fn expirations(timer: &OwnedFd) -> u64 {
-    let mut count = [0; 8];
-    rustix::io::read(timer, &mut count).map_or(0, |_| u64::from_ne_bytes(count))
 }
 
 /// Closes this process' copy of a descriptor that its parent keeps.

@@ -53,7 +53,8 @@ impl Call {
             Some(json) => Args::Json(Part::compile(json, &mut add)?),
         };
         let (tool, place) = (text.tool.value.clone(), text.tool.referenced);
-        let spawned = text.args.as_ref().filter(|_| tool == Builtin::SpawnAgent.as_str());
+        let starts = [Builtin::SpawnAgent, Builtin::DelegateToAgent].map(Builtin::as_str);
+        let spawned = text.args.as_ref().filter(|_| starts.contains(&tool.as_str()));
         let spawns = spawned.and_then(|args| args.get("agent")?.as_str());
         let spawns = spawns.filter(|role| !role.contains("{{") && !role.contains("{%")).map(str::to_owned);
         Ok(Self { tool, place, spawns, args, id: text.id.clone() })

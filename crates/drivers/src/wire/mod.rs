@@ -43,7 +43,7 @@ pub use request::{
     BodyError, ServiceTier, StructuredOutput, WireMessage, WireParams, WirePart, WireRequest, WireTool, write,
 };
 pub use request_name::{NameKind, NotRequestName, Permitted, RequestName};
-pub use secrets::Secrets;
+pub use secrets::{Secrets, key_shapes};
 pub use spinney_kernel::definition::{CacheTime, Thinking};
 pub use sse::{SseDecoder, SseEvent, SseFault};
 pub use stream::{Keep, ReadAs, ServedFrom, StreamReader, read_whole};

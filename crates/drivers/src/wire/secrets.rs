@@ -45,7 +45,7 @@ impl Secrets {
     /// These keys. A word that is shorter than any key hides nothing: it would make every text unreadable.
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
         let keys = keys.into_iter().filter(|key| key.len() >= KEY_BYTES_MIN);
-        Self(Arc::new(Shapes { shapes: keys.flat_map(shapes).collect(), search: OnceLock::new() }))
+        Self(Arc::new(Shapes { shapes: keys.flat_map(key_shapes).collect(), search: OnceLock::new() }))
     }
 
     /// Where the first of them begins, however its letters are escaped.
@@ -181,10 +181,20 @@ const fn is_key_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '*' | '.' | '+' | '/' | '=')
 }
 
+/// What libraries leave as it is beside letters, digits, `-`, `.` and `_`, and how they write a space: whole parts of a URL
+/// (RFC 3986), paths, forms, and what JavaScript makes of a part and of a whole URL.
+const URL_ESCAPES: [(&str, &str); 6] =
+    [("~", "%20"), ("~/", "%20"), ("~", "+"), ("", "+"), ("~!*'()", "%20"), ("~!*'();,/?:@&=+$#", "%20")];
+
 /// A key as it is, as URLs and JSON escape it, and in base64.
-fn shapes(key: String) -> Vec<String> {
+#[must_use]
+pub fn key_shapes(key: String) -> Vec<String> {
     let mut shapes: Vec<String> = (0..3).flat_map(|before| in_base64(&key, before)).collect();
-    shapes.extend([percent(&key, "0123456789ABCDEF"), percent(&key, "0123456789abcdef")]);
+    for (kept, space) in URL_ESCAPES {
+        shapes.extend(
+            ["0123456789ABCDEF", "0123456789abcdef"].map(|digits| percent(&key, kept, space, digits)),
+        );
+    }
     let json = serde_json::Value::from(key.as_str()).to_string();
     shapes.push(json[1..json.len() - 1].to_owned());
     shapes.push(key);
@@ -206,11 +216,16 @@ fn in_base64(key: &str, before: usize) -> Vec<String> {
     vec![own, for_urls]
 }
 
-fn percent(key: &str, digits: &str) -> String {
+fn percent(key: &str, kept: &str, space: &str, digits: &str) -> String {
     let digit = |half: u8| char::from(digits.as_bytes()[usize::from(half)]);
     let mut text = String::new();
     for byte in key.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+        if byte == b' ' {
+            text.push_str(space);
+        } else if byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'_' | b'.')
+            || kept.as_bytes().contains(&byte)
+        {
             text.push(char::from(byte));
         } else {
             text.extend(['%', digit(byte >> 4), digit(byte & 15)]);

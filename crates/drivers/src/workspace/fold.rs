@@ -77,6 +77,8 @@ pub struct Steps {
     trace: Trace,
     living: BTreeMap<AgentId, Life>,
     open: OpenCalls<Option<OpenStep>>,
+    /// The root when it has ended: another tree may continue this one.
+    root: Option<(AgentId, Life)>,
 }
 
 /// What is known of a living agent beside its trace.
@@ -126,6 +128,7 @@ impl Steps {
             trace: Trace::default(),
             living: BTreeMap::new(),
             open: OpenCalls::default(),
+            root: None,
         }
     }
 
@@ -175,6 +178,10 @@ impl Steps {
                 let observed = result.as_ref().map(|result| Observation::exit(result, exit, seq));
                 self.gone(agent, observed, now)
             }
+            Event::TreeBranched(branched) if branched.continuation.is_some() => {
+                self.living.extend(self.root.take());
+                Vec::new()
+            }
             _ => Vec::new(),
         }
     }
@@ -185,6 +192,8 @@ impl Steps {
         let mut changes =
             observed.map_or_else(Vec::new, |observed| self.did(agent, asked, None, observed, now));
         let life = self.living.remove(agent);
+        // The last to end is the root.
+        self.root = life.clone().map(|life| (agent.clone(), life)).filter(|_| self.living.is_empty());
         let gone = |Life { steps, offloads, .. }| StepChange::Gone { agent: agent.clone(), steps, offloads };
         changes.extend(life.map(gone));
         changes

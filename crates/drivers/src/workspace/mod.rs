@@ -25,6 +25,8 @@ mod left_outputs;
 mod name;
 mod observation;
 mod offload;
+#[cfg(all(feature = "processes", target_os = "linux"))]
+mod output_kind;
 mod outputs;
 mod place;
 #[cfg(all(feature = "processes", target_os = "linux"))]
@@ -42,6 +44,8 @@ pub use fault::WorkspaceFault;
 pub use fold::{StepChange, Steps};
 #[cfg(all(feature = "processes", target_os = "linux"))]
 pub(crate) use left_outputs::{LeftOutputs, OutputMarks};
+#[cfg(all(feature = "processes", target_os = "linux"))]
+pub use output_kind::OutputKind;
 pub(crate) use outputs::{NotRemoved, Stopped};
 pub use place::{Workspace, Workspaces};
 

@@ -411,15 +411,26 @@ fn bytes_in(folder: &Path) -> u64 {
 }
 
 async fn bomb(kind: &str, limits: BoxLimits, past: BoxLimit) {
+    bomb_beside(kind, limits, past, 0).await;
+}
+
+/// While another process removes this many files of its own.
+async fn bomb_beside(kind: &str, limits: BoxLimits, past: BoxLimit, others: usize) {
     let launcher = launcher().await;
     for tier in tiers(&launcher) {
+        let beside = folder();
+        for at in 0..others {
+            fs::File::create(beside.path().join(at.to_string())).unwrap();
+        }
         let home = folder();
         let read = vec![PathBuf::from(ATTEMPTS)];
         let confinement = Confinement { limits, read, ..confinement(tier, home.path()) };
         let words: Vec<OsString> = [ATTEMPTS, "bomb", kind].map(OsString::from).to_vec();
         let mut running = launcher.start(&confinement, &BoxedCommand::new(words)).unwrap();
         let guard = HeldProcesses::new(&[running.guard_pid()]);
+        let removed = std::thread::spawn(move || drop(beside));
         let end = running.finish(&mut |_, _| ()).await.unwrap();
+        removed.join().unwrap();
         assert_eq!(end.exit, BoxedExit::PastLimit(past), "{kind} {tier:?} {end:?}");
         let peak = end.peak;
         let is_below = peak.processes <= limits.processes
@@ -452,6 +463,13 @@ async fn a_disk_bomb_ends_before_twice_its_limit() {
     bomb("disk", LIMITS, BoxLimit::Disk).await;
     bomb("disk-unlinked", LIMITS, BoxLimit::Disk).await;
     bomb("disk-names", BoxLimits { disk_bytes: 4 << 20, ..LIMITS }, BoxLimit::Disk).await;
+}
+
+/// A disk that has no less room than before hides what a box takes.
+#[tokio::test]
+async fn a_bomb_of_names_is_seen_while_others_remove_theirs() {
+    let limits = BoxLimits { disk_bytes: 4 << 20, ..LIMITS };
+    bomb_beside("disk-names", limits, BoxLimit::Disk, 50_000).await;
 }
 
 /// In namespaces a path can be hidden and another one kept as it is, in a folder that is writable.

@@ -67,7 +67,7 @@ fn every_golden_journal_is_mended_from_anywhere() {
     let (lacking, whole): (Vec<_>, Vec<_>) = journals().into_iter().partition(|(_, ran)| needs_bytes(ran));
     // Each version of the rules since 2 has one scene with a long output, whose bytes a journal on its own lacks; since 7 there
     // is one with files.
-    assert!(whole.len() >= 6 && lacking.len() <= 7);
+    assert!(whole.len() >= 6 && lacking.len() <= 9);
     for (name, ran) in lacking {
         let home = tempfile::tempdir().unwrap();
         let cuts = [0, ran.recorded.len() / 3, ran.recorded.len() / 2, ran.recorded.len()];

@@ -163,6 +163,7 @@ async fn x6_a_command_tool_is_refused_hosts_without_advice_that_it_cannot_follow
         command: CommandTemplate::new(&["bash", "-c", &line]).unwrap(),
         repeatable: false,
         timeout_ms: 60_000,
+        kind: None,
     });
     let mut attempt = shop.attempt(&json!({}));
     attempt.rights = Rights::none().with_host_requests(HostRequests::Ask);

@@ -87,13 +87,13 @@ async fn l40_a_long_output_is_a_preview_and_a_file_and_an_early_failure_is_not_f
     let stage = TestHome::new(LONG_AGO).with_tool("dump", dump());
     let mut definition = definition("root $9.00 turns=80");
     for turns in definition.roles.values_mut().filter_map(|role| role.turns.as_mut()) {
-        turns.window = Some(WindowSpec { size: Some(3_800), ..WindowSpec::default() });
+        turns.window = Some(WindowSpec { size: Some(4_250), ..WindowSpec::default() });
     }
     let tree = stage.home().start(definition).await.unwrap();
     tree.ended().await;
     let ran = Ran::from_tree(&stage, &tree).await;
     let last = stage.model().attempts().pop().unwrap();
-    assert!(last.packet.tokens <= 3_800, "{}", last.packet.tokens);
+    assert!(last.packet.tokens <= 4_250, "{}", last.packet.tokens);
     // A bounded preview and the file's path.
     let wholes = ["a", "b"].map(|letter| line(letter, 1_000_000));
     let names_of = wholes.each_ref().map(|whole| name(&BlobHash::digest(whole.as_bytes())));

@@ -155,7 +155,7 @@ async fn an_answer_is_a_step() {
         "took_ms": 50,
         "spent": {
           "cost_nanos": 4000000,
-          "tokens": 2443,
+          "tokens": 2862,
           "steps": 1
         }
       }
@@ -182,7 +182,7 @@ tools:
     let ran = Ran::play(&TestHome::new(script), "root $9.00 turns=20").await;
     let steps = &ran.all_steps()["root"];
     assert_snapshot!(briefly(steps), @r#"
-    step_001 serach {"query":"trees"} no: unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `fetch`, `hang` | unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `fetch`, `hang`
+    step_001 serach {"query":"trees"} no: unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `delegate_to_agent`, `hand_back`, `fetch`, `hang` | unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `delegate_to_agent`, `hand_back`, `fetch`, `hang`
     step_002 spawn_agent {"agent":"nobody","goal":"x"} no: unknown role `nobody`: choose one of `root` | unknown role `nobody`: choose one of `root`
     step_003 fetch {"url":"http://example.org"} no: no such host | no such host
     step_004 hang {} no: timeout: no end after 1 minute | timeout: no end after 1 minute
@@ -195,11 +195,11 @@ tools:
       "minimal_args": {
         "query": "trees"
       },
-      "observation": "unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `fetch`, `hang`",
+      "observation": "unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `delegate_to_agent`, `hand_back`, `fetch`, `hang`",
       "success": false,
       "timestamp_ms": 1700000000000,
       "outcome_ref": null,
-      "error": "unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `fetch`, `hang`",
+      "error": "unknown tool `serach`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `delegate_to_agent`, `hand_back`, `fetch`, `hang`",
       "metadata": {
         "tree": "018bcfe56800910abeeb8da1658eec67",
         "path": "root",

@@ -358,7 +358,7 @@ fn judged(events: impl Iterator<Item = Event>) -> Vec<Judged> {
 }
 
 /// The tokens of the windows below. An agent reads a few texts in each turn, so they are full after some turns.
-const WINDOW: u64 = 6_000;
+const WINDOW: u64 = 6_400;
 
 /// An agent on a model without a public tokenizer reads these texts, one after the other, for many turns.
 async fn read_in_a_window(tokenizer: Tokenizer, texts: Vec<String>) -> Vec<Judged> {

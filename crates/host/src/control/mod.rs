@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use spinney_kernel::budget::Ceilings;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::{AgentId, Seq, TreeId};
+use spinney_kernel::record::ContinuedAs;
 use spinney_kernel::rules::request::{Reply, Request, Verb};
+use spinney_view::visibility::WatchRight;
 
 pub use crate::system::socket_address::SocketAddress;
 pub use apply::{apply, refused, refused_by_the_tree};
@@ -57,12 +59,23 @@ pub enum ControlRequest {
         /// Its ceilings.
         budget: Ceilings,
     },
+    /// Make a tree that continues one which has ended, in its journal.
+    Continue {
+        /// The tree that has ended.
+        from: TreeId,
+        /// How its root behaves after its answers.
+        continued_as: ContinuedAs,
+    },
     /// Remove expired automatic checkpoints.
     Clean,
     /// Send the text that the models of a tree stream from now on, until one side goes.
     Text {
         /// The tree.
         tree: TreeId,
+        /// What is sent is what a watcher with this right is shown. Whoever reaches the socket is the owner, and may ask for
+        /// less.
+        #[serde(default, skip_serializing_if = "WatchRight::is_owner")]
+        right: WatchRight,
     },
 }
 
@@ -72,8 +85,8 @@ impl ControlRequest {
     pub const fn tree(&self) -> Option<TreeId> {
         match self {
             Self::Running | Self::Clean => None,
-            Self::Apply { tree, .. } | Self::Resume { tree, .. } | Self::Text { tree } => Some(*tree),
-            Self::Branch { from, .. } => Some(*from),
+            Self::Apply { tree, .. } | Self::Resume { tree, .. } | Self::Text { tree, .. } => Some(*tree),
+            Self::Branch { from, .. } | Self::Continue { from, .. } => Some(*from),
         }
     }
 }
@@ -101,7 +114,7 @@ pub enum ControlReply {
     },
     /// The tree has ended, so it was not resumed.
     HasEnded,
-    /// The branch is made and durable.
+    /// The branch or continuation is made and durable.
     Branched {
         /// Its id.
         tree: TreeId,

@@ -12,6 +12,7 @@ use spinney::bus::Delta;
 use spinney_kernel::port::model::DeltaKind;
 use spinney_kernel::primitives::{AgentId, CallId, Seq, TreeId};
 use spinney_view::events::TextPiece;
+use spinney_view::visibility::WatchRight;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -113,8 +114,8 @@ struct TextSubscription {
 
 impl TextSubscription {
     /// `None` if no process runs the tree, or by a version that sends no text, or there are too many readers.
-    async fn begin(home: &Path, tree: TreeId) -> Option<Self> {
-        let subscribing = timeout(Duration::from_millis(SUBSCRIBE_MS_MAX), subscribe(home, tree));
+    async fn begin(home: &Path, tree: TreeId, right: WatchRight) -> Option<Self> {
+        let subscribing = timeout(Duration::from_millis(SUBSCRIBE_MS_MAX), subscribe(home, tree, right));
         let from = subscribing.await.ok()?.ok()?;
         let (send, received) = mpsc::channel(WAITING_MAX);
         Some(Self { received, task: tokio::spawn(receive(from, send)) })
@@ -142,8 +143,13 @@ pub struct StreamedTexts {
 impl StreamedTexts {
     /// Asks the process that runs the tree for its text, unless that was done. Another process may run it by now.
     pub async fn subscribe(&mut self, home: &Path, tree: TreeId) {
+        self.subscribe_as(home, tree, WatchRight::Owner).await;
+    }
+
+    /// The same with no more than this right.
+    pub async fn subscribe_as(&mut self, home: &Path, tree: TreeId, right: WatchRight) {
         if self.subscription.is_none() {
-            self.subscription = TextSubscription::begin(home, tree).await;
+            self.subscription = TextSubscription::begin(home, tree, right).await;
         }
     }
 
@@ -175,11 +181,11 @@ impl StreamedTexts {
 /// Both halves of a connection, on which text follows.
 type Subscribed = (BufReader<OwnedReadHalf>, OwnedWriteHalf);
 
-async fn subscribe(home: &Path, tree: TreeId) -> io::Result<Subscribed> {
+async fn subscribe(home: &Path, tree: TreeId, right: WatchRight) -> io::Result<Subscribed> {
     let address = SocketAddress::for_home(home)?;
     address.check()?;
     let (from, mut to) = UnixStream::connect(address.path()).await?.into_split();
-    to.write_all(&line::encode(&ControlRequest::Text { tree })?).await?;
+    to.write_all(&line::encode(&ControlRequest::Text { tree, right })?).await?;
     let mut from = BufReader::new(from);
     match line::decode(&next_line(&mut from).await?).map_err(io::Error::other)? {
         ControlReply::TextFollows => Ok((from, to)),

@@ -71,6 +71,17 @@ const COPILOT_TYPE: &str = "COPILOT_PROVIDER_TYPE";
 /// A login of Claude Code in the environment.
 const CLAUDE_TOKEN: &str = "CLAUDE_CODE_OAUTH_TOKEN";
 
+/// Variables that keys of the user are in.
+pub const KEY_VARIABLES: [&str; 7] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    CLAUDE_TOKEN,
+    "CODEX_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "OPENAI_API_KEY",
+];
+
 /// Variables that would show the program a key of the user, or lead it past the gateway. Copilot has several more; those that
 /// name no address and no key stay.
 const REMOVED: [&str; 28] = [

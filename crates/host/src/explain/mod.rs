@@ -104,6 +104,7 @@ impl Explanation {
             (Setting::AllowHosts, "allow_hosts"),
             (Setting::Notify, "notify"),
             (Setting::EnvFiles, "env_files"),
+            (Setting::RedactEnv, "redact_env"),
         ] {
             let values = setting.values(configuration);
             let texts = values.iter().map(|(_, words)| shown(&setting, words));

@@ -70,6 +70,7 @@ fn rows(defaults: &Defaults, usual_on_low: &str) -> Vec<ExplainedSetting> {
         Setting::Prices,
         Setting::Notify,
         Setting::EnvFiles,
+        Setting::RedactEnv,
     ] {
         let values = setting.values(configuration);
         if values.is_empty() {

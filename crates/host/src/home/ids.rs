@@ -1,6 +1,7 @@
 //! Finds a tree by its id, a unique prefix of it, or `last`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use spinney_journal::{CatalogKind, Head, Journal, JournalFault};
 use spinney_kernel::primitives::TreeId;
@@ -8,6 +9,7 @@ use spinney_store::SqliteJournal;
 
 use super::open::{HomeError, open_read_only};
 use super::side_journals;
+use crate::redaction::{RedactedJournal, RedactionError};
 
 /// The tree that started last.
 pub const LAST: &str = "last";
@@ -21,6 +23,9 @@ pub enum TreeNameError {
     /// Its journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalFault),
+    /// It cannot be shown.
+    #[error(transparent)]
+    Unredacted(RedactionError),
     /// There is no last tree.
     #[error("this home has no trees yet")]
     NoTrees {
@@ -55,6 +60,15 @@ pub enum TreeNameError {
         /// Some of them, with their states.
         some: Vec<String>,
     },
+}
+
+impl From<RedactionError> for TreeNameError {
+    fn from(error: RedactionError) -> Self {
+        match error {
+            RedactionError::Journal(fault) => Self::Journal(fault),
+            other => Self::Unredacted(other),
+        }
+    }
 }
 
 fn listed(some: &[String], count: usize) -> String {
@@ -103,6 +117,32 @@ impl NamedTree {
         Self::in_home(&side_journals::find(side_journals::above(home), word).await?, word).await
     }
 
+    /// The tree and its home.
+    pub fn place(&self) -> TreeInHome<'_> {
+        TreeInHome { home: &self.home, tree: self.tree }
+    }
+
+    /// The same to be shown, without secrets.
+    ///
+    /// # Errors
+    /// If it is not known what to redact.
+    pub async fn redacted(self) -> Result<RedactedTree, RedactionError> {
+        let Self { home, journal, tree } = self;
+        Ok(RedactedTree { home, journal: RedactedJournal::of_tree(Arc::new(journal), tree).await?, tree })
+    }
+}
+
+/// A tree that is shown.
+pub struct RedactedTree {
+    /// The home that has it.
+    pub home: PathBuf,
+    /// Its journal without secrets.
+    pub journal: RedactedJournal<'static>,
+    /// The tree.
+    pub tree: TreeId,
+}
+
+impl RedactedTree {
     /// The tree and its home.
     pub fn place(&self) -> TreeInHome<'_> {
         TreeInHome { home: &self.home, tree: self.tree }

@@ -3,10 +3,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use spinney::Tree;
-use spinney::bus::{TracedEvent, Watch, Watcher};
+use spinney::bus::{Watch, Watcher};
 use spinney::clock::{Clock as _, SystemClock};
 use spinney_drivers::sandbox::{BoxLauncher, BoxRefusal, can_guard_boxes};
 use spinney_drivers::working_copies::{CopyDiff, CopyTakeover, TakeoverError, WorkingCopy};
@@ -149,27 +148,29 @@ impl CopyKeeper {
 }
 
 async fn keep(copies: HomeCopies, tree: TreeId, past: Seq, mut events: Watcher) {
+    // Agents whose copies an earlier process may have taken over.
+    let mut earlier = Vec::new();
     // The tree's follower reports an unreadable journal.
     while let Some(Ok(traced)) = events.next_event().await {
-        if !look(&copies, tree, past, &traced).await {
-            return;
+        let seq = traced.recorded.seq;
+        match &traced.recorded.event {
+            Event::TreeStarted { definition, .. }
+                if !definition.roles.values().any(|role| role.working_copy().is_some()) =>
+            {
+                return;
+            }
+            // What ended before belongs to the tree that this one continues.
+            Event::TreeBranched(branched) if branched.continuation.is_some() => earlier.clear(),
+            Event::AgentEnded { agent, .. } if seq > past => copies.ended(tree, agent, AgentEnd::New).await,
+            Event::AgentEnded { agent, .. } => earlier.push(agent.clone()),
+            _ => {}
+        }
+        if seq >= past {
+            for agent in std::mem::take(&mut earlier) {
+                copies.ended(tree, &agent, AgentEnd::Earlier).await;
+            }
         }
     }
-}
-
-/// Whether there is anything to keep.
-async fn look(copies: &HomeCopies, tree: TreeId, past: Seq, traced: &Arc<TracedEvent>) -> bool {
-    match &traced.recorded.event {
-        Event::TreeStarted { definition, .. } => {
-            return definition.roles.values().any(|role| role.working_copy().is_some());
-        }
-        Event::AgentEnded { agent, .. } => {
-            let end = if traced.recorded.seq > past { AgentEnd::New } else { AgentEnd::Earlier };
-            copies.ended(tree, agent, end).await;
-        }
-        _ => {}
-    }
-    true
 }
 
 /// The branches that were made of the changes of a tree's agents.

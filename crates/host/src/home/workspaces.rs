@@ -108,12 +108,18 @@ async fn mended(home: &Path, journal: Arc<dyn Journal>, tree: TreeId) -> Result<
     let Ok(Some(head)) = journal.head(tree).await else { return Ok(Missing::default()) };
     let mut writing = Writing::begin(home, Arc::clone(&journal), tree, head.seq).await?;
     let mut tail = Tail::new(journal.as_ref(), tree);
-    let copies = HomeCopies::new(home);
+    let (copies, mut ended) = (HomeCopies::new(home), Vec::new());
     while let Ok(Some(traced)) = tail.next().await {
-        if let Event::AgentEnded { agent, .. } = &traced.recorded.event {
-            copies.ended(tree, agent, AgentEnd::Earlier).await;
+        match &traced.recorded.event {
+            // What ended before belongs to the tree that this one continues.
+            Event::TreeBranched(branched) if branched.continuation.is_some() => ended.clear(),
+            Event::AgentEnded { agent, .. } => ended.push(agent.clone()),
+            _ => {}
         }
         writing = writing.take(Arc::new(traced)).await?;
+    }
+    for agent in ended {
+        copies.ended(tree, &agent, AgentEnd::Earlier).await;
     }
     Ok(writing.fill_all().await?.missing)
 }

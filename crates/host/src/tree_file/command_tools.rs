@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use spinney::tree_file::{CommandTool, FileError, FileProblem, TreeFile};
+use spinney::tree_file::{CommandTool, FileError, FileProblem, SavedOutputs, TreeFile};
 use spinney::{CheckedArguments, Drivers};
 use spinney_drivers::commands::{CommandToolSpec, Commands};
+use spinney_drivers::workspace::OutputKind;
 use spinney_kernel::definition::{Allow, FolderGrants, Role};
 use spinney_kernel::primitives::{FolderPath, RoleName, ToolName};
 
@@ -93,8 +94,9 @@ pub(super) fn with_command_tools(
     tools: &BTreeMap<ToolName, CommandTool>,
 ) -> Drivers {
     tools.iter().fold(drivers, |drivers, (name, tool)| {
-        let CommandTool { description, args, command, repeatable, timeout_ms } = tool.clone();
-        let spec = CommandToolSpec { description, schema: args, command, repeatable, timeout_ms };
+        let CommandTool { description, args, command, repeatable, timeout_ms, saves } = tool.clone();
+        let kind = saves.map(|SavedOutputs { kind, extension }| OutputKind { kind, extension });
+        let spec = CommandToolSpec { description, schema: args, command, repeatable, timeout_ms, kind };
         let tool = CheckedArguments::new(commands.command_tool(spec));
         drivers.with_tool(name.clone(), Arc::new(tool))
     })

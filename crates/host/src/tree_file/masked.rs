@@ -1,7 +1,10 @@
 //! A line of a file as it is shown: what looks like a key or a password in it is covered, character by character, so that
 //! columns stay what they are.
 
-use crate::secrets::{KEY_BEGINS, KEY_CHARS_MIN, is_of_key};
+/// How keys of providers and forges begin.
+const KEY_BEGINS: [&str; 9] = ["sk-", "sk_", "xai-", "gsk_", "AIza", "ghp_", "github_pat_", "hf_", "glpat-"];
+/// Shorter words with such a beginning are names.
+const KEY_CHARS_MIN: usize = 16;
 
 const COVER: char = '*';
 
@@ -32,6 +35,11 @@ pub fn masked(line: &str) -> String {
         };
     }
     shown
+}
+
+/// Whether a letter can be part of a key.
+const fn is_of_key(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 #[cfg(test)]

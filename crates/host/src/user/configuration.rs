@@ -12,6 +12,7 @@ use spinney_drivers::prices::PricedName;
 use spinney_drivers::wire::{Permitted, RequestName};
 use spinney_kernel::budget::Price;
 use spinney_kernel::definition::{Count, PriceKeys, TimeSpan, Usd};
+use spinney_kernel::primitives::limit::NAME_BYTES_MAX;
 
 use super::allowed_host::AllowedHost;
 use super::box_allowance::BoxAllowance;
@@ -38,6 +39,7 @@ pub struct Configuration {
     pub(super) prices: BTreeMap<PricedName, PriceKeys>,
     pub(super) notify: Option<NotifyCommand>,
     pub(super) env_files: Vec<EnvFilePath>,
+    pub(super) redact_env: Vec<VariableName>,
 }
 
 /// Why the user's configuration cannot be used.
@@ -242,6 +244,40 @@ impl<'de> Deserialize<'de> for EnvFilePath {
     }
 }
 
+/// The name of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariableName(String);
+
+/// A text that no variable is named by.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this is not the name of a variable: write a name such as MY_TOKEN, and never its value")]
+pub struct NotAVariableName;
+
+impl FromStr for VariableName {
+    type Err = NotAVariableName;
+
+    fn from_str(text: &str) -> Result<Self, NotAVariableName> {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let begins = text.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+        if begins && text.len() <= NAME_BYTES_MAX && text.bytes().all(is_letter) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(NotAVariableName)
+    }
+}
+
+impl fmt::Display for VariableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for VariableName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        parsed(deserializer)
+    }
+}
+
 fn parsed<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -322,6 +358,11 @@ impl Configuration {
     /// Files of variables.
     pub fn env_files(&self) -> &[EnvFilePath] {
         &self.env_files
+    }
+
+    /// Variables whose values are redacted in everything that is shown.
+    pub fn redact_env(&self) -> impl Iterator<Item = &str> {
+        self.redact_env.iter().map(|name| name.0.as_str())
     }
 }
 

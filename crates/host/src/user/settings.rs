@@ -15,7 +15,7 @@ use super::allowed_host::AllowedHost;
 use super::box_allowance::BoxAllowance;
 use super::configuration::{
     AllowedField, BYTES_MAX, Ceiling, Configuration, ConfigurationError, EnvFilePath, NotifyCommand,
-    read_price, written_price, written_usd,
+    VariableName, read_price, written_price, written_usd,
 };
 use super::draft::{Draft, Saved};
 use super::low_policy::LowPolicy;
@@ -149,10 +149,12 @@ pub enum Setting {
     Notify,
     /// Files of variables.
     EnvFiles,
+    /// Variables whose values are redacted.
+    RedactEnv,
 }
 
 /// The names that people can write. A price is named by its model.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 12] = [
     "budget.cost_usd",
     "budget.tokens",
     "budget.steps",
@@ -164,6 +166,7 @@ pub const NAMES: [&str; 11] = [
     "prices.MODEL",
     "notify",
     "env_files",
+    "redact_env",
 ];
 
 impl FromStr for Setting {
@@ -188,6 +191,7 @@ impl FromStr for Setting {
             "prices" => Self::Prices,
             "notify" => Self::Notify,
             "env_files" => Self::EnvFiles,
+            "redact_env" => Self::RedactEnv,
             _ => {
                 let help = nearest::help(name, NAMES, "settings");
                 return Err(UnknownSetting(format!("unknown setting `{name}`: {help}")));
@@ -210,6 +214,7 @@ impl Setting {
             Self::Price(model) => format!("prices.{model}"),
             Self::Notify => "notify".to_owned(),
             Self::EnvFiles => "env_files".to_owned(),
+            Self::RedactEnv => "redact_env".to_owned(),
         }
     }
 
@@ -236,6 +241,7 @@ impl Setting {
             Self::Price(model) => one(of.prices.get(model).map(|keys| written_price(&keys.price()))),
             Self::Notify => of.notify.iter().map(|command| (self.name(), command.words().to_vec())).collect(),
             Self::EnvFiles => each(of.env_files.iter().map(|file| vec![file.to_string()]).collect()),
+            Self::RedactEnv => each(of.redact_env.iter().map(|name| vec![name.to_string()]).collect()),
         }
     }
 
@@ -243,7 +249,7 @@ impl Setting {
     pub fn json(&self, of: &Configuration) -> Value {
         let values = self.values(of);
         match self {
-            Self::AllowHosts | Self::AllowBox | Self::EnvFiles => {
+            Self::AllowHosts | Self::AllowBox | Self::EnvFiles | Self::RedactEnv => {
                 json!(values.iter().flat_map(|(_, value)| value).collect::<Vec<_>>())
             }
             Self::AllowField => {
@@ -324,7 +330,7 @@ impl Setting {
                     configuration.prices.insert(model.clone(), keys);
                     Ok(())
                 }
-                Self::AllowHosts | Self::AllowField | Self::AllowBox | Self::EnvFiles => {
+                Self::AllowHosts | Self::AllowField | Self::AllowBox | Self::EnvFiles | Self::RedactEnv => {
                     Err(SettingError::IsAList)
                 }
                 Self::Budget => {
@@ -353,6 +359,14 @@ impl Setting {
                     if !configuration.env_files.contains(&file) {
                         text.add_item("env_files", &toml_text::text(&file.to_string()))?;
                         configuration.env_files.push(file);
+                    }
+                    Ok(())
+                }),
+                Self::RedactEnv => values.iter().try_for_each(|value| {
+                    let name: VariableName = value.parse().map_err(bad)?;
+                    if !configuration.redact_env.contains(&name) {
+                        text.add_item("redact_env", &toml_text::text(&name.to_string()))?;
+                        configuration.redact_env.push(name);
                     }
                     Ok(())
                 }),
@@ -394,6 +408,10 @@ impl Setting {
                         Err(_) => whole_path(value)?.parse().map_err(bad)?,
                     };
                     take("env_files", text, &mut configuration.env_files, &file, value)
+                }),
+                Self::RedactEnv => values.iter().try_for_each(|value| {
+                    let name: VariableName = value.parse().map_err(bad)?;
+                    take("redact_env", text, &mut configuration.redact_env, &name, value)
                 }),
                 Self::AllowBox => values.iter().try_for_each(|value| {
                     let what: BoxAllowance = value.parse().map_err(bad)?;
@@ -458,6 +476,10 @@ impl Setting {
                 Self::EnvFiles => {
                     configuration.env_files.clear();
                     Ok(text.remove(&["env_files"])?)
+                }
+                Self::RedactEnv => {
+                    configuration.redact_env.clear();
+                    Ok(text.remove(&["redact_env"])?)
                 }
             }
         })

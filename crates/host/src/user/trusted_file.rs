@@ -23,6 +23,14 @@ pub struct UntrustedFile {
     why: Untrusted,
 }
 
+impl UntrustedFile {
+    /// Whether this user may not even look for it: the folders are those of another one.
+    #[must_use]
+    pub fn is_out_of_reach(&self) -> bool {
+        matches!(&self.why, Untrusted::Unread(UnreadText::Io(error)) if error.kind() == ErrorKind::PermissionDenied)
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 enum Untrusted {
     #[error(transparent)]

@@ -405,6 +405,8 @@ const fn uncounted_bytes(builtin: Builtin) -> usize {
         Builtin::CancelAgent => 55,
         Builtin::AskHuman => 61,
         Builtin::FollowupTask
+        | Builtin::DelegateToAgent
+        | Builtin::HandBack
         | Builtin::WaitMessage
         | Builtin::ReadContext
         | Builtin::WriteContext

@@ -44,10 +44,15 @@ pub(crate) fn passed_tokens(
             let FollowupArgs { task, .. } = serde_json::from_str(args).ok()?;
             Some(Goal::tokens(&task, tokens))
         }
+        Builtin::DelegateToAgent => {
+            let DelegateArgs { task, .. } = serde_json::from_str(args).ok()?;
+            Some(Goal::tokens(&task, tokens))
+        }
         Builtin::WriteContext => SharedText::in_args(args).map(|written| written.counted(tokens)),
         Builtin::RunPipeline
         | Builtin::WaitAgent
         | Builtin::WaitMessage
+        | Builtin::HandBack
         | Builtin::ListAgents
         | Builtin::CancelAgent
         | Builtin::AskHuman
@@ -71,6 +76,11 @@ pub(crate) struct SpawnArgs {
     pub(crate) detach: bool,
     pub(crate) share: Option<Share>,
     pub(crate) output_schema: Option<Box<RawValue>>,
+    /// In tokens. Only smaller than what its model and role allow.
+    pub(crate) window: Option<u64>,
+    /// What it is given to read beside its goal.
+    #[serde(default)]
+    pub(crate) messages: Vec<String>,
 }
 
 /// The keys of a graph; what is in them is checked with it.
@@ -116,6 +126,23 @@ pub(crate) struct FollowupArgs {
     pub(crate) timeout: Option<TimeSpan>,
     #[serde(default)]
     pub(crate) detach: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DelegateArgs {
+    pub(crate) agent: RoleName,
+    pub(crate) task: String,
+    pub(crate) id: Option<AgentId>,
+    pub(crate) turns: Option<u32>,
+    #[serde(default)]
+    pub(crate) budget: BudgetKeys,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HandBackArgs {
+    pub(crate) message: String,
 }
 
 #[derive(Deserialize)]

@@ -39,6 +39,8 @@ pub struct Contexts {
     agents: ByName<AgentId, Context>,
     open: OpenCalls,
     end: Option<End>,
+    /// The root's context when it ended, for a tree that continues this one.
+    ended_root: Option<(AgentId, Context)>,
     /// What children knew and answered, while their parent may need it.
     kept: KeptChildren<AgentId, Context>,
     /// Messages for agents that do not exist yet.
@@ -79,6 +81,7 @@ impl Contexts {
             agents: ByName::default(),
             open: OpenCalls::default(),
             end: None,
+            ended_root: None,
             kept: KeptChildren::default(),
             unspawned: BTreeMap::new(),
             shared: SharedValues::default(),
@@ -178,6 +181,7 @@ impl Contexts {
                 }
             }
             Event::ContextRestored(restored) => self.restored(restored),
+            Event::TreeBranched(branched) if branched.continuation.is_some() => self.continue_root(),
             Event::RepeatsNoticed { agent, tool, count, count_max } => {
                 if let Some(context) = self.agents.get_mut(agent) {
                     context.list.push(Arc::new(Message::Repeated(repeats_text(

@@ -24,8 +24,8 @@ pub use attachments::{Attachments, Shown};
 pub(crate) use brief::{Goal, around_tokens, briefing_tokens, first_tokens, tool_tokens};
 pub use brief::{System, ToolDescription};
 pub(crate) use builtin_args::{
-    AskArgs, CancelArgs, FollowupArgs, ListArgs, ListContextArgs, PipelineArgs, ReadContextArgs, SendArgs,
-    SpawnArgs, TimeoutPolicy, WaitArgs, WaitMessageArgs, WriteContextArgs, read,
+    AskArgs, CancelArgs, DelegateArgs, FollowupArgs, HandBackArgs, ListArgs, ListContextArgs, PipelineArgs,
+    ReadContextArgs, SendArgs, SpawnArgs, TimeoutPolicy, WaitArgs, WaitMessageArgs, WriteContextArgs, read,
 };
 pub use facts::Facts;
 pub(crate) use facts::facts_tokens;

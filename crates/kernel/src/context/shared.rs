@@ -89,6 +89,8 @@ impl SharedValues {
                 self.values.insert(name.clone(), value);
             }
             Event::ValuesCleared { .. } => self.is_cleared = true,
+            // When the tree that is continued ended, its values were cleared.
+            Event::TreeBranched(branched) if branched.continuation.is_some() => *self = Self::default(),
             Event::TreeBranched(_) => self.is_cleared = false,
             _ => {}
         }

@@ -17,6 +17,8 @@ pub struct Trace {
     agents: BTreeMap<AgentId, Arc<Life>>,
     calls: OpenCalls<CallNote>,
     tags: Arc<Tags>,
+    /// The root when it has ended: another tree may continue this one.
+    ended_root: Option<(AgentId, Arc<Life>)>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -42,10 +44,10 @@ pub struct EventContext {
     pub life: Option<Arc<Life>>,
     /// Who caused it: the parent, or the sender of a message. `None` for someone outside the tree.
     pub caller: Option<AgentId>,
-    /// The recipient, if it is a message or a result.
+    /// The recipient, if it is a message, a spawn or a result.
     pub recipient: Option<AgentId>,
     pub topic: Topic,
-    /// The kind of message, if it has one.
+    /// The kind of message, if it has one; `spawn_request` and `spawn_result` for a child.
     pub message: Option<MessageKind>,
     /// Ties it to related events: the child's for a spawn and its result, the call's for a call, a message's own.
     pub correlation: Option<Correlation>,
@@ -118,8 +120,13 @@ impl Trace {
             switch,
             tags: Arc::clone(&self.tags),
         };
-        if let Event::AgentEnded { .. } = event {
-            context.recipient = above;
+        // The root is nobody's child.
+        if let (Event::AgentEnded { .. }, Some(parent)) = (event, &above) {
+            context.recipient = Some(parent.clone());
+            context.message = Some(MessageKind::spawn_result());
+        } else if let (Event::AgentSpawned(spawned), Some(_)) = (event, &above) {
+            context.recipient = Some(spawned.agent.clone());
+            context.message = Some(MessageKind::spawn_request());
         } else if let Event::MessageSent { from, to, envelope, .. } = event {
             context.recipient = Some(to.clone());
             context.addressed(from, envelope);
@@ -136,6 +143,10 @@ impl Trace {
             self.tags = Arc::clone(&definition.tags);
         } else if let Event::AgentSpawned(spawned) = event {
             self.spawned(at, spawned);
+        } else if let Event::TreeBranched(branched) = event
+            && branched.continuation.is_some()
+        {
+            self.agents.extend(self.ended_root.take());
         }
         let call = event.call().and_then(|call| self.calls.find_mut(call));
         let switch = match (event, call) {
@@ -170,7 +181,8 @@ impl Trace {
     fn leave(&mut self, event: &Event) {
         self.calls.leave(event);
         if let Event::AgentEnded { agent, .. } = event {
-            self.agents.remove(agent);
+            let root = self.agents.remove_entry(agent).filter(|(_, life)| life.path.len() == 1);
+            self.ended_root = root.or(self.ended_root.take());
         }
     }
 

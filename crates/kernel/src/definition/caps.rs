@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::{FolderGrants, HostRequests, Network, Refusal};
+use crate::definition::{Builtin, FolderGrants, HostRequests, Network, Refusal};
 use crate::primitives::{ModelName, RoleName, ToolName};
 
 /// A right to all or some items of a kind.
@@ -190,6 +190,10 @@ impl Caps {
     pub fn narrowed(&self, wanted: &Self) -> Result<Self, Refusal> {
         let tools = match wanted.tools.beyond(&self.tools) {
             Beyond::Nothing => wanted.tools.clone(),
+            // It gives an agent nothing but the end of its own part, so the one above need not have it.
+            Beyond::These(tools) if tools.iter().all(|tool| tool.as_str() == Builtin::HandBack.as_str()) => {
+                wanted.tools.clone()
+            }
             // A role that lists no tools gets its parent's.
             Beyond::Everything => self.tools.clone(),
             Beyond::These(tools) => {

@@ -29,6 +29,7 @@ mod shares;
 mod subject;
 mod thinking;
 mod tool_server;
+mod visibility;
 mod wanted_hosts;
 mod window_spec;
 
@@ -54,9 +55,9 @@ pub use expression::{Condition, Expression, ExpressionError, ExpressionFault, Te
 pub use folder_grants::{FolderAccess, FolderGrants};
 pub(crate) use graph::flow;
 pub use graph::{
-    AskStep, AskTimeout, Graph, GraphNode, GraphPlaces, GraphProblem, GraphStep, GraphSurroundings, Majority,
-    Members, Missing, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, PathStep, ProblemCode,
-    StepInput, Undo, VoteRule,
+    AskStep, AskTimeout, Graph, GraphNode, GraphPlaces, GraphProblem, GraphStep, GraphSurroundings,
+    InputSource, Majority, Members, Missing, NodeIx, NodeKind, OnMaxRounds, OnMissing, OnPartialSuccess,
+    OnTie, PathStep, ProblemCode, SharedSurroundings, StepInput, Undo, VoteRule,
 };
 pub use literals::{
     BudgetKeys, ByteSize, Count, Percent, PriceKeys, SpanOrOff, TimeSpan, Timeout, Usd, WrittenError,
@@ -79,6 +80,7 @@ pub use thinking::Thinking;
 pub use tool_server::{
     HttpAddress, ServerAddress, ServerAuth, ServerBeyond, ServerBeyondRole, ServerScope, ToolServer,
 };
+pub use visibility::{RedactionSpec, RoleVisibility, Visibility};
 pub use wanted_hosts::{FETCH, HostRequests, HostsArgument, HostsKind};
 pub(crate) use window_spec::check_size;
 pub use window_spec::{Compact, WindowSpec};
@@ -134,6 +136,12 @@ pub struct Definition {
     /// Labels for watchers. Shared by reference with every event that is shown.
     #[serde(default, skip_serializing_if = "has_none")]
     pub tags: Arc<Tags>,
+    /// How much of the agents of a role watchers are shown; everything if it is not here.
+    #[serde(default, skip_serializing_if = "ByName::is_empty")]
+    pub visibility: ByName<RoleName, RoleVisibility>,
+    /// What is redacted of it.
+    #[serde(default, skip_serializing_if = "RedactionSpec::is_default")]
+    pub redact: RedactionSpec,
 }
 
 fn has_none(tags: &Arc<Tags>) -> bool {
@@ -356,6 +364,8 @@ impl Definition {
             command_tools: BTreeSet::new(),
             servers: ByName::default(),
             tags: Arc::default(),
+            visibility: ByName::default(),
+            redact: RedactionSpec::default(),
         }
     }
 

@@ -121,6 +121,20 @@ pub enum Refusal {
     Amount(AmountError),
     #[error("a branch needs its own budget: give it at least one ceiling")]
     BranchWithoutBudget,
+    #[error(
+        "`{agent}` does not stand for a whole pipeline: redirect the agent of the pipeline, and name steps or groups of it"
+    )]
+    NoGraph { agent: AgentId },
+    #[error("no step `{step}` in this pipeline{}", one_of(known))]
+    UnknownStep { step: String, known: Vec<String> },
+    #[error(
+        "step `{step}` has begun, and what is done stays: stop it with an instruction if it still runs, or end the pipeline"
+    )]
+    StepBegan { step: String },
+    #[error("this tree is still {state}: send its root a message")]
+    NotEndedYet { state: String },
+    #[error("this tree cannot be continued: {reason}")]
+    CannotContinue { reason: String },
     #[error("nothing to raise: name a resource that has a ceiling{}", one_of(bounded))]
     RaisesNothing { bounded: Vec<Resource> },
     #[error("the new ceiling is below what is already used ({}): give a higher one", short.describe(account))]
@@ -201,6 +215,10 @@ pub enum Refusal {
     NotKept { agent: AgentId, state: String },
     #[error("`{agent}` does not wait for a person after an answer: let it work, or cancel it")]
     NothingToConclude { agent: AgentId },
+    #[error("role `{role}` takes no turns, so it cannot talk to a person: use spawn_agent")]
+    CannotTalk { role: RoleName },
+    #[error("no conversation was handed to you: give your answer instead")]
+    NothingToHandBack,
     #[error("no question {} is open{}", question.0, one_of(&open.iter().map(|open| open.0).collect::<Vec<_>>()))]
     UnknownQuestion { question: CallId, open: Vec<CallId> },
     #[error("bad question: {reason}")]
@@ -310,7 +328,7 @@ impl From<AmountError> for Refusal {
 
 impl Refusal {
     /// Every code.
-    pub const CODES: [&'static str; 107] = [
+    pub const CODES: [&'static str; 114] = [
         "bad_program",
         "tree_not_started",
         "tree_started_before",
@@ -418,6 +436,13 @@ impl Refusal {
         "no_past",
         "already_paused",
         "not_paused",
+        "no_graph",
+        "unknown_step",
+        "step_began",
+        "not_ended_yet",
+        "cannot_continue",
+        "cannot_talk",
+        "nothing_to_hand_back",
     ];
 
     /// The reason for programs. It is also the tag of its JSON.
@@ -462,6 +487,11 @@ impl Refusal {
             Self::Unpriced { .. } => "unpriced",
             Self::Amount(_) => "amount",
             Self::BranchWithoutBudget => "branch_without_budget",
+            Self::NoGraph { .. } => "no_graph",
+            Self::UnknownStep { .. } => "unknown_step",
+            Self::StepBegan { .. } => "step_began",
+            Self::NotEndedYet { .. } => "not_ended_yet",
+            Self::CannotContinue { .. } => "cannot_continue",
             Self::RaisesNothing { .. } => "raises_nothing",
             Self::CeilingBelowUse { .. } => "ceiling_below_use",
             Self::AdjustsNothing => "adjusts_nothing",
@@ -488,6 +518,8 @@ impl Refusal {
             Self::ModelUnavailable { .. } => "model_unavailable",
             Self::TakesTurns { .. } => "takes_turns",
             Self::NothingToConclude { .. } => "nothing_to_conclude",
+            Self::CannotTalk { .. } => "cannot_talk",
+            Self::NothingToHandBack => "nothing_to_hand_back",
             Self::NothingToWaitFor => "nothing_to_wait_for",
             Self::NotAChild { .. } => "not_a_child",
             Self::StillAtWork { .. } => "still_at_work",

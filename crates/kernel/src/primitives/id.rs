@@ -442,6 +442,20 @@ impl Topic {
     }
 }
 
+impl MessageKind {
+    /// What the spawn of a child is to watchers.
+    #[must_use]
+    pub fn spawn_request() -> Self {
+        Self("spawn_request".into())
+    }
+
+    /// What the end of a child is to watchers.
+    #[must_use]
+    pub fn spawn_result() -> Self {
+        Self("spawn_result".into())
+    }
+}
+
 impl Correlation {
     /// Shared by a spawn and the child's result.
     #[must_use]

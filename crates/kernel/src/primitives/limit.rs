@@ -329,6 +329,12 @@ pub const GRAPH_RETRIES_MAX: u32 = 10;
 pub const GRAPH_ROUNDS_MAX: u32 = 1_000;
 /// Most copies of a step that vote.
 pub const GRAPH_VOTERS_MAX: u32 = 100;
+/// How many turns of a conversation an agent knows that it is handed to, if nothing else is said.
+pub const DELEGATED_TURNS: u32 = 20;
+/// Most instructions of people for one graph that runs.
+pub const GRAPH_INSTRUCTIONS_MAX: usize = 16;
+/// Longest of them, in bytes: every step that begins reads all of them.
+pub const GRAPH_INSTRUCTION_BYTES_MAX: usize = 8 * 1024;
 /// Most items of a list that a map runs over.
 pub const GRAPH_ITEMS_MAX: usize = 100_000;
 /// Most named values of a tree.

@@ -29,7 +29,7 @@ pub fn listed<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// The known word with the fewest edits, if they are few for its length.
-fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let written = written.to_lowercase();
     // In a word of one or two letters, an edit leaves nothing to recognize.
     let edits_max = match written.chars().take(COMPARED_MAX + 1).count() {

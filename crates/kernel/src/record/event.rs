@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::{Amounts, Shortfall, Terms};
+use crate::budget::{Amounts, Shortfall};
 use crate::definition::{ApprovalScope, Definition, Graph, ModelSpec, SubjectPattern};
 use crate::primitives::{
     Actor, AgentId, BlobRef, Body, CallId, Category, CheckpointKind, CheckpointName, Connection,
     ConnectionTotals, Envelope, Fault, ModelName, OutputPath, Running, SealKind, Seq, SessionId, SourceFile,
-    SourceFiles, StoredFile, Time, TimerId, TokenCount, ToolName, TraceParent, TreeId, ValueName,
+    SourceFiles, StoredFile, Time, TimerId, TokenCount, ToolName, TraceParent, ValueName,
 };
 use crate::record::{
-    Adjusted, BreakerState, ClockKind, Cut, Exit, FollowupStart, FrameIx, HeldBy, LeftOut, NodeEnd,
-    NodeStart, OnTimeout, Outcome, Question, Restored, Shortened, Span, Spawned, Summary, ValueForm, WaitFor,
-    WaitReason, Work,
+    Adjusted, Branched, BreakerState, ClockKind, Cut, Exit, FollowupStart, FrameIx, HeldBy, LeftOut, NodeEnd,
+    NodeStart, OnTimeout, Outcome, PlanChange, Question, Restored, Shortened, Span, Spawned, Summary,
+    ValueForm, WaitFor, WaitReason, Work,
 };
 
 /// One fact about a tree.
@@ -365,6 +365,14 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         graph: Option<Arc<Graph>>,
     },
+    /// A person changed what a graph does from now on.
+    GraphReplanned {
+        /// The agent that stands for the graph.
+        agent: AgentId,
+        change: PlanChange,
+        /// What happens to the steps that it is about and that run.
+        running: Running,
+    },
     /// A step or a group of a graph began.
     NodeStarted(Box<NodeStart>),
     /// A step or a group of a graph ended, or was skipped.
@@ -481,6 +489,7 @@ impl Event {
             Self::ApprovalRemembered { .. } => "approval_remembered",
             Self::RepeatsNoticed { .. } => "repeats_noticed",
             Self::GraphStarted { .. } => "graph_started",
+            Self::GraphReplanned { .. } => "graph_replanned",
             Self::NodeStarted(_) => "node_started",
             Self::NodeEnded { .. } => "node_ended",
             Self::TreeHalted { .. } => "tree_halted",
@@ -531,6 +540,7 @@ impl Event {
             | Self::ApprovalRemembered { agent, .. }
             | Self::RepeatsNoticed { agent, .. }
             | Self::GraphStarted { agent, .. }
+            | Self::GraphReplanned { agent, .. }
             | Self::TreeHalted { agent, .. }
             | Self::LimitRaised { agent, .. } => Some(agent),
             Self::TreeAdjusted(adjusted) => Some(&adjusted.agent),
@@ -613,6 +623,7 @@ impl Event {
             Self::CheckpointMade { .. } => "agent.checkpoint",
             Self::MessageSent { .. } | Self::MessagePublished { .. } => "agent.message",
             Self::GraphStarted { .. } => "tree.graph",
+            Self::GraphReplanned { .. } => "tree.replan",
             Self::NodeStarted(_) => "tree.node_start",
             Self::NodeEnded { .. } => "tree.node_end",
             Self::TreeHalted { .. } => "tree.halt",
@@ -714,6 +725,7 @@ impl Event {
             | Self::ValuesCleared { .. }
             | Self::Charged { .. }
             | Self::GraphStarted { .. }
+            | Self::GraphReplanned { .. }
             | Self::NodeStarted(_)
             | Self::NodeEnded { .. }
             | Self::TreeHalted { .. }
@@ -772,21 +784,6 @@ pub(crate) const fn is_zero_ms(ms: &u64) -> bool {
 pub struct AccountShortfall {
     pub account: AgentId,
     pub short: Shortfall,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Branched {
-    pub tree: TreeId,
-    pub from: TreeId,
-    /// The last event that both trees share.
-    pub at: Seq,
-    /// Initially its origin's name.
-    pub name: String,
-    /// The terms of its root's account. Every account starts over: what the origin spent is not spent here.
-    pub terms: Terms,
-    /// Added to every due time.
-    #[serde(default)]
-    pub later_ms: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

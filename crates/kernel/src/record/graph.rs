@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::primitives::{AgentId, is_false};
+use crate::primitives::{AgentId, ValueName, is_false};
 use crate::record::{Exit, Failure, FailureCode};
 
 /// The number of a node that runs, in its graph: a node in a map or a loop runs more than once.
@@ -33,6 +33,9 @@ pub struct NodeStart {
     /// The items of a map, as a JSON list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<String>,
+    /// The shared values that a step waits for; its agent is spawned once all are written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<ValueName>,
 }
 
 /// What of a node began.
@@ -87,6 +90,8 @@ pub enum Skip {
     Missing(String),
     /// No case of a `choose` fits.
     NoCase,
+    /// A person does not want it.
+    Person,
 }
 
 impl NodeEnd {

@@ -2,6 +2,7 @@
 
 mod adjusted;
 mod agent_snapshot;
+mod branched;
 mod breaker_state;
 mod clock_kind;
 mod cut;
@@ -14,6 +15,7 @@ mod graph;
 mod header;
 mod held_back;
 mod outcome;
+mod plan_change;
 mod restored;
 mod rules_version;
 mod spawned;
@@ -28,12 +30,13 @@ mod wrap_up;
 
 pub use adjusted::Adjusted;
 pub use agent_snapshot::AgentSnapshot;
+pub use branched::{Branched, ContinuedAs, TreeContinuation};
 pub use breaker_state::BreakerState;
 pub use clock_kind::ClockKind;
 pub use cut::{Cut, ImageCut, LeftOut, Shortened, Span};
 pub use effect::Effect;
 pub(crate) use event::is_zero_ms;
-pub use event::{AccountShortfall, Alarm, Branched, Clamped, Event, ValueRead};
+pub use event::{AccountShortfall, Alarm, Clamped, Event, ValueRead};
 pub use exit::{Exit, ExitKind, Failure};
 pub use failure_code::FailureCode;
 pub use followup_start::{FollowupStart, NoSession};
@@ -42,6 +45,7 @@ pub use header::{Header, Tie};
 pub use held_back::HeldBy;
 pub use outcome::{ChildEnd, Outcome, StopReason};
 pub(crate) use outcome::{Said, TurnKind};
+pub use plan_change::PlanChange;
 pub use restored::Restored;
 pub use rules_version::{RULES, are_decided};
 pub use spawned::{Attachment, Due, Spawned};

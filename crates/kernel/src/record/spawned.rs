@@ -31,6 +31,9 @@ pub struct Spawned {
     #[serde(flatten)]
     pub due: Due,
     pub attachment: Attachment,
+    /// Whether it talks to a person: it waits for one after each answer, until it hands back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub talks: bool,
     /// The schema of its answer, if the spawner gave one; otherwise the role's applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Box<OutputSchema>>,

@@ -13,6 +13,7 @@ pub(crate) fn end(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option
     }
     let parent = draft.agents().parent(ix);
     drop_waiting(draft, ix, |_| false);
+    graph::cancel_waiting(draft, ix);
     if is_busy(draft, ix) {
         end_family(draft, ix, exit, result);
     } else {
@@ -32,6 +33,7 @@ fn end_family(draft: &mut Draft<'_>, ix: AgentIx, exit: Exit, result: Option<Bod
     for member in family.iter().copied().skip(1) {
         if is_live(draft, member) {
             drop_waiting(draft, member, |_| false);
+            graph::cancel_waiting(draft, member);
             if is_busy(draft, member) {
                 let agent = draft.agent_id(member).clone();
                 draft.record(Event::AgentEnding { agent, exit: orphaned.clone(), result: None });

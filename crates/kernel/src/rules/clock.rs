@@ -40,7 +40,7 @@ pub(crate) fn of_group(world: &World, now: Time, budget: &BudgetSpec) -> Due {
 }
 
 /// How long before the end an agent with this much time starts to wrap up; 0 if it has little.
-fn early_ms(given_ms: u64) -> u64 {
+pub(crate) fn early_ms(given_ms: u64) -> u64 {
     if given_ms < limit::WRAP_UP_TIMEOUT_MS_MIN { 0 } else { (given_ms / 10).min(limit::WRAP_UP_MS_MAX) }
 }
 

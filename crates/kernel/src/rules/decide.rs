@@ -85,10 +85,15 @@ pub fn decide_report(world: &mut World, now: Time, draw: u64, report: &Report) -
 /// Lets graphs continue, agents without open calls take turns and startable calls start, until nothing changes. A seal is
 /// the last event of its tree.
 fn settle(draft: &mut Draft<'_>) {
-    while !draft.is_over() && draft.sealed().is_none() && (!draft.is_settled() || call::end_idle_waits(draft))
+    while !draft.is_over()
+        && draft.sealed().is_none()
+        && (!draft.is_settled() || call::end_idle_waits(draft) || graph::end_idle_wait(draft))
     {
         while let Some(over) = draft.take_step() {
             graph::step_over(draft, &over);
+        }
+        if draft.take_values_written() {
+            graph::begin_waiting(draft);
         }
         for ix in draft.take_moved() {
             turn::advance(draft, ix);

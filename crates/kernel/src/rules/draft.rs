@@ -24,6 +24,8 @@ pub(crate) struct Draft<'w> {
     ran: Vec<AgentIx>,
     /// Steps of graphs whose agent or question ended.
     steps: VecDeque<StepOver>,
+    /// Whether a shared value was written that a step may wait for.
+    values_written: bool,
 }
 
 /// A step or group of a graph whose agent or question ended.
@@ -47,6 +49,7 @@ impl<'w> Draft<'w> {
             due: Vec::new(),
             ran: Vec::new(),
             steps: VecDeque::new(),
+            values_written: false,
         }
     }
 
@@ -68,7 +71,16 @@ impl<'w> Draft<'w> {
 
     /// Whether nothing is left to do in this decision.
     pub(crate) fn is_settled(&self) -> bool {
-        !self.calls_reconsidered && self.moved.is_empty() && self.steps.is_empty()
+        !self.calls_reconsidered && self.moved.is_empty() && self.steps.is_empty() && !self.values_written
+    }
+
+    pub(crate) fn take_values_written(&mut self) -> bool {
+        std::mem::take(&mut self.values_written)
+    }
+
+    /// Ends a step of a graph that has no agent and no question.
+    pub(crate) fn step_is_over(&mut self, over: StepOver) {
+        self.steps.push_back(over);
     }
 
     pub(crate) fn take_step(&mut self) -> Option<StepOver> {
@@ -96,6 +108,7 @@ impl<'w> Draft<'w> {
 
     pub(crate) fn record(&mut self, event: Event) {
         self.calls_reconsidered |= stirs(&event);
+        self.values_written |= matches!(event, Event::ValueWritten { .. });
         self.note_step(&event);
         if let Event::CallEnded { call, .. } = &event {
             self.moved.extend(self.world.call(*call).map(|call| call.agent));

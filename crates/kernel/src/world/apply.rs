@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Halt, Subject, World};
 use crate::budget::{AccountIx, Amounts, Waiter};
 use crate::context::Goal;
-use crate::definition::{Builtin, Graph, ModelSpec};
+use crate::definition::{Builtin, Definition, Graph, ModelSpec};
 use crate::primitives::{
     AgentId, Body, CallId, Category, Envelope, ModelName, Running, Seq, Time, TimerId, TokenCount, limit,
 };
@@ -26,10 +26,7 @@ impl World {
     pub fn apply(&mut self, event: &Event) {
         self.seq = Seq(self.seq.0 + 1);
         match event {
-            Event::TreeStarted { rules, definition, trace: _, sources: _ } => {
-                self.rules = *rules;
-                self.definition = Some(Arc::clone(definition));
-            }
+            Event::TreeStarted { rules, definition, .. } => self.tree_started(*rules, definition),
             Event::AgentSpawned(spawned) => self.spawned(spawned),
             Event::AgentPaused { agent } => self.set_paused(agent, true),
             Event::AgentUnpaused { agent } => self.set_paused(agent, false),
@@ -91,8 +88,8 @@ impl World {
             Event::ToolAnswered { agent, ask, body, value, .. } => {
                 self.answered(agent, *ask, body, value.as_deref());
             }
-            Event::ValueWritten { name, value, by, version, at, .. } => {
-                self.shared.write(name, value, by, *version, *at);
+            Event::ValueWritten { name, value, form, by, version, at } => {
+                self.shared.write(name, value, *form, by, *version, *at);
             }
             Event::ValuesCleared { .. } => self.shared.clear(),
             Event::Charged { agent, amounts, .. } => self.ledger.charge(self.account(agent), amounts),
@@ -100,6 +97,9 @@ impl World {
                 self.clock_set(agent, *clock, *left_ms, *early_ms, *alarm);
             }
             Event::GraphStarted { agent, graph } => self.graph_started(agent, graph.as_ref()),
+            Event::GraphReplanned { agent, change, running } => {
+                self.graphs.replanned(self.place(agent), change, *running);
+            }
             Event::NodeStarted(start) => self.graphs.node_started(self.place(&start.graph), start),
             Event::NodeEnded { graph, frame, end, .. } => self.node_ended(graph, *frame, end),
             Event::WrapUpStarted { agent, stops } => self.wrap_up_started(agent, *stops),
@@ -124,6 +124,12 @@ impl World {
             Event::BreakerChanged { model, breaker } => self.set_breaker(model, *breaker, None),
             Event::RateLimited { model, until } => self.rate_limited(model, *until),
         }
+    }
+
+    fn tree_started(&mut self, rules: u32, definition: &Arc<Definition>) {
+        self.rules = rules;
+        self.shared.start(definition);
+        self.definition = Some(Arc::clone(definition));
     }
 
     fn call_asked(&mut self, call: CallId, agent: &AgentId, work: &Work) {
@@ -330,6 +336,9 @@ impl World {
         assert!(agent.state.phase().may_become(Phase::Ending), "how an agent ends is decided once");
         agent.state = AgentState::Ending(Box::new(end_note));
         let account = agent.account;
+        if agent.family.parent.is_none() {
+            self.ended_clocks.clone_from(&agent.clocks);
+        }
         self.clocks_gone(ix);
         self.ledger.shut(account);
     }
@@ -344,6 +353,9 @@ impl World {
         if let Some(result) = result {
             self.agents.answered(ix, result);
             self.step_answered(ix, result, false);
+        }
+        if parent.is_none() {
+            self.keep_root(ix);
         }
         self.graphs.gone(ix);
         self.outputs.gone(ix);

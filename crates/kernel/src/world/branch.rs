@@ -13,8 +13,10 @@ impl World {
         self.sealed = None;
         // Rate limits and breakers belong to the process that runs the tree.
         self.gates.clear();
-        if let Some(root) = self.agents.root() {
-            self.ledger.renew(self.agent(root).account, terms);
+        match (self.agents.root(), branched.continuation.as_deref()) {
+            (_, Some(continuation)) => return self.continue_root(*continuation, terms),
+            (Some(root), None) => self.ledger.renew(self.agent(root).account, terms),
+            (None, None) => {}
         }
         for (at, _) in self.timers.pending.values_mut() {
             *at = at.after_ms(later_ms);

@@ -185,9 +185,14 @@ impl Calls {
         self.running
     }
 
-    /// Whether every open call waits for another agent, and some for a message.
+    /// Whether any open call waits for a message.
+    pub(crate) const fn any_listens(&self) -> bool {
+        self.listening > 0
+    }
+
+    /// Whether every open call waits for another agent.
     pub(crate) fn all_rest(&self) -> bool {
-        self.listening > 0 && self.resting as usize == self.open.len()
+        self.resting as usize == self.open.len()
     }
 
     #[must_use]

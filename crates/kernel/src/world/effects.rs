@@ -54,6 +54,7 @@ impl World {
             | Event::ApprovalRemembered { .. }
             | Event::RepeatsNoticed { .. }
             | Event::GraphStarted { .. }
+            | Event::GraphReplanned { .. }
             | Event::NodeStarted(_)
             | Event::NodeEnded { .. }
             | Event::TreeHalted { .. }

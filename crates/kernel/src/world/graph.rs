@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::definition::{Graph, GraphNode, NodeIx, NodeKind};
-use crate::primitives::{CallId, ValueName, limit};
-use crate::record::{Failure, FrameIx, NamedValue, NodeEnd, NodeStart, StartOf};
+use crate::primitives::{CallId, Running, ValueName, limit};
+use crate::record::{Failure, FrameIx, NamedValue, NodeEnd, NodeStart, PlanChange, StartOf};
 use crate::world::AgentIx;
 
 /// All graphs that run, by the agent that stands for each.
@@ -21,6 +21,8 @@ pub struct Graphs {
     /// The graph and frame of every living agent of a step or group.
     agents: BTreeMap<AgentIx, (AgentIx, FrameIx)>,
     questions: BTreeMap<CallId, (AgentIx, FrameIx)>,
+    /// The steps that wait for shared values.
+    waiting: BTreeSet<(AgentIx, FrameIx)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +43,21 @@ pub struct GraphRun {
     pub(crate) successes: u32,
     pub(crate) failures: u32,
     pub(crate) skips: u32,
+    /// The nodes that have begun.
+    begun: BTreeSet<NodeIx>,
+    /// What a person changed. Boxed because most graphs run as they were written.
+    plan: Option<Box<ChangedPlan>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct ChangedPlan {
+    skipped: BTreeSet<NodeIx>,
+    /// Each with the nodes that it is for; all if there are none.
+    instructions: Vec<(BTreeSet<NodeIx>, String)>,
+    /// Frames of steps that are stopped to begin again.
+    again: BTreeSet<FrameIx>,
+    /// Whether nothing more begins.
+    is_over: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +85,8 @@ pub struct NodeFrame {
     /// The agent of the step, or the one that stands for the group.
     pub(crate) agent: Option<AgentIx>,
     pub(crate) question: Option<CallId>,
+    /// The shared values that it waits for, until its agent is spawned.
+    pub(crate) waits_for: Vec<ValueName>,
     /// Members that run.
     pub(crate) live: BTreeSet<FrameIx>,
     /// How many members, items or voters have started, in this round.
@@ -164,6 +183,8 @@ impl Graphs {
             successes: 0,
             failures: 0,
             skips: 0,
+            begun: BTreeSet::new(),
+            plan: None,
         };
         self.runs.insert(agent, run);
     }
@@ -175,11 +196,24 @@ impl Graphs {
         }
     }
 
+    /// The steps that wait for shared values, the oldest of a graph first.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (AgentIx, FrameIx)> {
+        self.waiting.iter().copied()
+    }
+
+    pub(crate) fn replanned(&mut self, agent: AgentIx, change: &PlanChange, running: Running) {
+        self.run_mut(agent).replanned(change, running);
+    }
+
     pub(crate) fn node_started(&mut self, agent: AgentIx, start: &NodeStart) {
+        if !start.waits_for.is_empty() {
+            self.waiting.insert((agent, start.frame));
+        }
         self.run_mut(agent).started(start);
     }
 
     pub(crate) fn node_ended(&mut self, agent: AgentIx, frame: FrameIx, end: &NodeEnd) {
+        self.waiting.remove(&(agent, frame));
         self.run_mut(agent).ended(frame, end);
     }
 
@@ -189,8 +223,10 @@ impl Graphs {
             unreachable!("a step's parent belongs to a graph")
         };
         self.agents.insert(agent, (run, frame));
+        self.waiting.remove(&(run, frame));
         if let Some(frame) = self.run_mut(run).frames.get_mut(&frame) {
             frame.agent = Some(agent);
+            frame.waits_for.clear();
         }
     }
 
@@ -199,6 +235,7 @@ impl Graphs {
         self.agents.remove(&agent);
         if self.runs.remove(&agent).is_some() {
             self.questions.retain(|_, (run, _)| *run != agent);
+            self.waiting.retain(|(run, _)| *run != agent);
         }
     }
 
@@ -258,6 +295,67 @@ impl GraphRun {
         self.next
     }
 
+    fn replanned(&mut self, change: &PlanChange, running: Running) {
+        let named: BTreeSet<NodeIx> =
+            change.steps().iter().filter_map(|step| self.graph.find(step)).collect();
+        // Questions stay open, and what waits for a value reads the instruction when it begins.
+        let about = |frame: &NodeFrame| {
+            let is_work = frame.of != StartOf::Undo && self.graph.node(frame.node).members().is_none();
+            is_work
+                && frame.agent.is_some()
+                && (named.is_empty() || self.graph.up(frame.node).any(|node| named.contains(&node)))
+        };
+        let stopped: Vec<FrameIx> =
+            self.frames.iter().filter(|(_, frame)| about(frame)).map(|(ix, _)| *ix).collect();
+        let plan = self.plan.get_or_insert_default();
+        match change {
+            PlanChange::Skip { .. } => plan.skipped.extend(named),
+            PlanChange::End => plan.is_over = true,
+            PlanChange::Instruct { text, .. } => {
+                plan.instructions.push((named, text.clone()));
+                if running.stops() {
+                    plan.again.extend(stopped);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn has_begun(&self, node: NodeIx) -> bool {
+        self.begun.contains(&node)
+    }
+
+    /// Whether a person does not want a node.
+    pub(crate) fn is_skipped(&self, node: NodeIx) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.skipped.contains(&node))
+    }
+
+    /// What a person wrote for a step, oldest first.
+    pub(crate) fn instructions(&self, node: NodeIx) -> impl Iterator<Item = &str> {
+        let all = self.plan.iter().flat_map(|plan| &plan.instructions);
+        let is_for = move |nodes: &BTreeSet<NodeIx>| {
+            nodes.is_empty() || self.graph.up(node).any(|node| nodes.contains(&node))
+        };
+        all.filter(move |(nodes, _)| is_for(nodes)).map(|(_, text)| text.as_str())
+    }
+
+    pub(crate) fn instruction_count(&self) -> usize {
+        self.plan.as_ref().map_or(0, |plan| plan.instructions.len())
+    }
+
+    /// The frames of steps that a person stopped to begin again.
+    pub(crate) fn stopped_to_begin_again(&self) -> impl Iterator<Item = FrameIx> {
+        self.plan.iter().flat_map(|plan| plan.again.iter().copied())
+    }
+
+    pub(crate) fn begins_again(&self, frame: FrameIx) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.again.contains(&frame))
+    }
+
+    /// Whether a person ended it: nothing more begins.
+    pub(crate) fn is_ended_by_person(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.is_over)
+    }
+
     /// The value that a frame has if it ends so.
     pub(crate) fn result(&self, frame: FrameIx, end: &NodeEnd) -> Option<Arc<NamedValue>> {
         let frame = self.frames.get(&frame)?;
@@ -288,6 +386,7 @@ impl GraphRun {
         let graph = Arc::clone(&self.graph);
         let node = graph.node(start.node);
         self.next = self.next.max(start.frame.saturating_add(1));
+        self.begun.insert(start.node);
         let mut frame = NodeFrame {
             node: start.node,
             name: start.name.clone(),
@@ -297,6 +396,7 @@ impl GraphRun {
             of: start.of,
             agent: None,
             question: None,
+            waits_for: start.waits_for.clone(),
             live: BTreeSet::new(),
             cursor: 0,
             round: 0,
@@ -338,6 +438,9 @@ impl GraphRun {
 
     fn ended(&mut self, ix: FrameIx, end: &NodeEnd) {
         let Some(frame) = self.frames.remove(&ix) else { unreachable!("a frame ends once") };
+        if let Some(plan) = &mut self.plan {
+            plan.again.remove(&ix);
+        }
         let graph = Arc::clone(&self.graph);
         let node = graph.node(frame.node);
         let is_step = matches!(node.kind, NodeKind::Step(_) | NodeKind::Ask(_));

@@ -7,6 +7,7 @@ mod approvals;
 mod branch;
 mod calls;
 mod clocks;
+mod continuation;
 mod effects;
 mod graph;
 mod outputs;
@@ -32,6 +33,7 @@ pub use approvals::Approvals;
 
 pub use calls::{Call, CallStage, Calls};
 use clocks::Timeouts;
+pub use continuation::EndedRoot;
 pub use graph::{EndedStep, GraphRun, Graphs, NodeFrame};
 pub use outputs::AgentOutputs;
 pub(crate) use outputs::Wrote;
@@ -72,6 +74,10 @@ pub struct World {
     approvals: Approvals,
     /// How many connections of programs that it did not start are recorded.
     program_connections: u16,
+    /// The root as it was when it ended, for a tree that continues this one.
+    ended_root: Option<Box<EndedRoot>>,
+    /// The root's clocks when its end was decided.
+    ended_clocks: Option<Box<AgentClocks>>,
 }
 
 /// Why the tree starts no new work.
@@ -151,6 +157,8 @@ impl World {
             outputs: AgentOutputs::default(),
             approvals: Approvals::default(),
             program_connections: 0,
+            ended_root: None,
+            ended_clocks: None,
             sealed: None,
         }
     }
@@ -207,6 +215,12 @@ impl World {
     #[must_use]
     pub fn sealed_at(&self) -> Option<Time> {
         self.sealed.as_ref().map(|(_, at)| *at)
+    }
+
+    /// The root as it was when it ended, if it has.
+    #[must_use]
+    pub fn ended_root(&self) -> Option<&EndedRoot> {
+        self.ended_root.as_deref()
     }
 
     pub(crate) const fn program_connections(&self) -> u16 {

@@ -47,6 +47,18 @@ impl AgentOutputs {
         }
     }
 
+    /// What an agent wrote and removed.
+    pub(super) fn of(&self, agent: AgentIx) -> BTreeMap<OutputPath, Option<BlobRef>> {
+        self.agents.get(&agent).cloned().unwrap_or_default()
+    }
+
+    /// An agent goes on with its files.
+    pub(super) fn give(&mut self, agent: AgentIx, files: BTreeMap<OutputPath, Option<BlobRef>>) {
+        if !files.is_empty() {
+            self.agents.insert(agent, files);
+        }
+    }
+
     pub(super) fn gone(&mut self, agent: AgentIx) {
         self.agents.remove(&agent);
     }

@@ -1,14 +1,53 @@
-//! The headers of a tree's shared values. Their texts are in the journal.
+//! The headers of a tree's shared values. Their texts are in the journal, except those that graphs may be given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::context::shown_tokens;
+use crate::definition::{Builtin, Definition, InputSource};
 use crate::primitives::{Actor, BlobRef, Body, Time, TokenCount, ValueName};
+use crate::record::{NamedValue, ValueForm};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharedStore {
     values: BTreeMap<ValueName, SharedHeader>,
     bytes: u64,
+    inputs: SharedInputs,
+}
+
+/// The values that graphs of the tree may be given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum SharedInputs {
+    /// The tree's own graph names them.
+    Named(BTreeSet<ValueName>),
+    /// An agent may write a graph, which names what it likes.
+    Any,
+}
+
+impl Default for SharedInputs {
+    fn default() -> Self {
+        Self::Named(BTreeSet::new())
+    }
+}
+
+impl SharedInputs {
+    fn of(definition: &Definition) -> Self {
+        let writes_graphs = Builtin::RunPipeline.as_str();
+        if definition.roles.values().any(|role| role.caps.tools.has(writes_graphs)) {
+            return Self::Any;
+        }
+        let steps = definition.graph.iter().flat_map(|graph| graph.steps());
+        let inputs = steps.flat_map(|(_, _, step)| &step.inputs);
+        let shared = inputs.filter(|input| input.source == InputSource::Shared);
+        Self::Named(shared.map(|input| input.name.clone()).collect())
+    }
+
+    fn has(&self, name: &ValueName) -> bool {
+        match self {
+            Self::Named(names) => names.contains(name),
+            Self::Any => true,
+        }
+    }
 }
 
 /// What the world knows of a value.
@@ -24,6 +63,8 @@ pub struct SharedHeader {
     pub rest: Option<BlobRef>,
     /// Of what an agent is shown of it.
     pub(crate) tokens: TokenCount,
+    /// As events hold it, where a graph may be given it.
+    pub(crate) value: Option<Arc<NamedValue>>,
 }
 
 impl SharedStore {
@@ -52,16 +93,39 @@ impl SharedStore {
         self.bytes
     }
 
-    pub(super) fn write(&mut self, name: &ValueName, value: &Body, by: &Actor, version: u64, at: Time) {
+    /// A tree starts.
+    pub(super) fn start(&mut self, definition: &Definition) {
+        self.inputs = SharedInputs::of(definition);
+    }
+
+    pub(super) fn write(
+        &mut self,
+        name: &ValueName,
+        value: &Body,
+        form: ValueForm,
+        by: &Actor,
+        version: u64,
+        at: Time,
+    ) {
         let bytes = bytes_of(value);
         let (by, rest, tokens) = (by.clone(), value.rest().cloned(), shown_tokens(value));
-        let header = SharedHeader { version, by, at, bytes, rest, tokens };
+        let kept = || Arc::new(NamedValue { form, body: beginning(value) });
+        let value = self.inputs.has(name).then(kept);
+        let header = SharedHeader { version, by, at, bytes, rest, tokens, value };
         let before = self.values.insert(name.clone(), header).map_or(0, |before| before.bytes);
         self.bytes = self.bytes + bytes - before;
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self { inputs: std::mem::take(&mut self.inputs), ..Self::default() };
+    }
+}
+
+/// A value as steps of graphs are given it: the end of a long one is left out.
+fn beginning(value: &Body) -> Body {
+    match (value.rest(), value.ends()) {
+        (Some(rest), Some((head, _))) => Body::text(head).with_rest(rest.clone(), None),
+        _ => Body { tokens: None, ..value.clone() },
     }
 }
 

@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::BoxFuture;
 use futures::{FutureExt, future};
 use spinney_journal::{
-    Cleaned, HeadCursor, HeadPage, Journal, JournalFault, clean, newest_sources, source_bytes,
+    Cleaned, HeadCursor, HeadPage, Journal, JournalFault, clean, continuation, newest_sources, source_bytes,
 };
 use spinney_kernel::definition::Definition;
 use spinney_kernel::primitives::{Actor, SourceName, Time, TreeId};
+use spinney_kernel::record::ContinuedAs;
 use spinney_kernel::rules::request::{Reply, Request, Verb};
 use spinney_kernel::world::TreeState;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -25,7 +26,9 @@ use crate::clock::{Clock, SystemClock};
 use crate::drivers::{DriverSource, Drivers, NoDriver};
 use crate::hooks::TreeHooks;
 use crate::rng::Rng;
-use crate::tree::{ApplyError, Begin, BranchError, BranchOff, ProgramRunner, Tree, apply, branch};
+use crate::tree::{
+    ApplyError, Begin, BranchError, BranchOff, ProgramRunner, Tree, apply, branch, continue_ended,
+};
 
 pub use remove::{Orphan, RemoveError};
 pub use resume::ResumeError;
@@ -240,6 +243,30 @@ impl Home {
         branch(self.begin(tree, &self.stop), off).await
     }
 
+    /// Continues a tree that has ended, under an id from [`draw_id`](Self::draw_id): its root goes on with its context, its
+    /// files and what was left of its budget and time. It waits for a person first, and is suspended until it is resumed. Only one tree continues another.
+    ///
+    /// # Errors
+    /// The refusal, or the journal's fault, such as that it is continued already. Then there is no new tree.
+    pub async fn continue_ended(
+        &self,
+        tree: TreeId,
+        from: TreeId,
+        continued_as: ContinuedAs,
+    ) -> Result<(), BranchError> {
+        let _starting = self.starting.read().await;
+        let _origin = self.lock_tree(from).await;
+        continue_ended(self.begin(tree, &self.stop), from, continued_as).await
+    }
+
+    /// The tree that continues one which has ended, if there is one.
+    ///
+    /// # Errors
+    /// If the journal cannot be read.
+    pub async fn continuation(&self, tree: TreeId) -> Result<Option<TreeId>, JournalFault> {
+        continuation(self.journal.as_ref(), tree).await
+    }
+
     /// Removes expired automatic checkpoints from the catalog, and returns their number. Journals do not change, and
     /// trees may run.
     ///
@@ -264,8 +291,10 @@ impl Home {
 
     /// The drivers of a tree, with all their tools. `None` if the home is shut down meanwhile.
     async fn drivers(&self, tree: TreeId, definition: &Definition) -> Option<Result<Drivers, NoDriver>> {
-        let asking =
-            async { self.source.drivers(tree, definition).await?.discovered(tree, definition).await };
+        let asking = async {
+            let drivers = self.source.drivers(tree, definition).await?;
+            drivers.redacting(&definition.redact).discovered(tree, definition).await
+        };
         self.closing.run_until_cancelled(asking).await
     }
 

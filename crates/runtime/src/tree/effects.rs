@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -27,11 +27,13 @@ use super::Tree;
 use super::asked_model::AskedModel;
 use super::connections::CallConnections;
 use super::hooked::{Ended, Verdict, Veto};
+use super::live_text::LiveText;
 use super::payload::{Payload, returned_with, said};
 use super::person::CallPerson;
 use super::prepared::{ModelStart, Preparing, ProgramToRun, ToolStart};
 use super::program::{ProgramRun, ProgramRunner, ProgramSessions};
-use crate::bus::{Delta, Hub};
+use super::redacted::redacted;
+use crate::bus::Hub;
 use crate::call_limits::{CallLimits, CallPass, NotYet, Sending};
 use crate::clock::Clock;
 use crate::drivers::Drivers;
@@ -142,7 +144,8 @@ impl Effects {
         let (drivers, attempt) = (self.drivers.clone(), Arc::new(attempt));
         let (stop, mut stopped) = oneshot::channel();
         let first = leads.then(|| self.reports.clone());
-        let listeners = Listeners { ticket, hub: Arc::clone(&self.hub), first };
+        let live = Arc::new(self.live_text(ticket, &attempt.origin));
+        let listeners = Listeners { ticket, live, first };
         self.start(ticket, stop, None, async move {
             let Some(driver) = of_program.as_ref().or_else(|| drivers.model(&attempt.model)) else {
                 return (failed(ticket, missing(&format!("model `{}`", attempt.model))), Verdict::Fine);
@@ -165,7 +168,8 @@ impl Effects {
 
     pub(super) fn call_tool(&mut self, start: ToolStart) {
         let ToolStart { ticket, mut attempt, model, timeout_ms, shown_bytes, program, hooked } = start;
-        attempt.watchers = watchers(ticket, Arc::clone(&attempt.origin), Arc::clone(&self.hub));
+        let live = Arc::new(self.live_text(ticket, &attempt.origin));
+        attempt.watchers = watchers(&live);
         let connections = CallConnections::new(ticket, Arc::clone(&self.clock), self.reports.clone());
         attempt.connections = connections.log();
         let agent = attempt.origin.agent().clone();
@@ -188,10 +192,11 @@ impl Effects {
                 Err(missing) => return (failed(ticket, missing), Verdict::Fine),
             };
             let Some(hooked) = hooked else {
-                let ended = call_tool(called, timeout_ms, &mut stopped).await;
+                let ended = call_tool(called, timeout_ms, &mut stopped, &live).await;
                 return (report(&drivers, ticket, ended.map(Returned::Tool), expected), Verdict::Fine);
             };
-            let call = async |stop: &mut Stop| call_tool(called, timeout_ms, stop).await.map(Returned::Tool);
+            let call =
+                async |stop: &mut Stop| call_tool(called, timeout_ms, stop, &live).await.map(Returned::Tool);
             let (ended, verdict) = Box::pin(hooked.between(&mut stopped, call)).await;
             (report(&drivers, ticket, ended, expected), verdict)
         });
@@ -210,6 +215,10 @@ impl Effects {
         let sessions = ProgramSessions::new(ticket, self.reports.clone());
         let run = ProgramRun::new(programs.tree.clone(), (program, sessions), attempt, Arc::clone(starter));
         Ok(programs.runner.run(run))
+    }
+
+    fn live_text(&self, ticket: Ticket, origin: &Arc<Origin>) -> LiveText {
+        LiveText::new(ticket, Arc::clone(origin), Arc::clone(&self.hub), self.drivers.redactor().cloned())
     }
 
     /// Tells a call to stop; it still reports.
@@ -308,7 +317,7 @@ impl Drop for Effects {
 /// Who receives an answer while it arrives.
 struct Listeners {
     ticket: Ticket,
-    hub: Arc<Hub>,
+    live: Arc<LiveText>,
     /// Who learns that the answer has begun, if a call may wait for that.
     first: Option<Sender<EffectResult>>,
 }
@@ -317,81 +326,28 @@ async fn call_model(
     driver: &dyn Model,
     attempt: Arc<model::ModelAttempt>,
     stop: &mut Stop,
-    Listeners { ticket, hub, first }: Listeners,
+    Listeners { ticket, live, first }: Listeners,
     pass: Option<Box<CallPass>>,
 ) -> Result<model::ModelAnswer, AttemptError> {
-    let Ticket { call, attempt: number } = ticket;
-    let streamed = Arc::new(Mutex::new(Streamed::default()));
     let deltas: Deltas = {
-        let (streamed, origin) = (Arc::clone(&streamed), Arc::clone(&attempt.origin));
+        let live = Arc::clone(&live);
         Arc::new(move |kind: DeltaKind, text: &str| {
-            let mut streamed = streamed.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(offset) = streamed.add(kind, text) else { return };
-            if let Some(first) = first.as_ref().filter(|_| offset == 0) {
+            let is_first = live.add(kind, text);
+            if let Some(first) = first.as_ref().filter(|_| is_first) {
                 // If this is lost, the others start when this call ends.
                 let _ = first.try_send(EffectResult::FirstToken(ticket));
             }
-            // Under the lock, so they arrive in order.
-            hub.say(|after| {
-                let (origin, text) = (Arc::clone(&origin), text.to_owned());
-                Delta { origin, call, attempt: number, kind, offset, text, after }
-            });
         })
     };
     let ended = until_stopped(driver.call(Arc::clone(&attempt), deltas), stop).await;
+    live.end();
     if let (Some(pass), Some(ended)) = (pass, &ended) {
         pass.end(ended);
     }
     match ended {
         Some(Ok(answer)) => joined(answer, &attempt).await,
         Some(Err(missed)) => Err(missed),
-        None => {
-            let streamed = streamed.lock().unwrap_or_else(PoisonError::into_inner);
-            Err(stopped_with(driver.used_when_stopped(&attempt, &streamed.text)))
-        }
-    }
-}
-
-/// Shows what a tool prints to the watchers of deltas.
-fn watchers(ticket: Ticket, origin: Arc<Origin>, hub: Arc<Hub>) -> tool::OutputWatchers {
-    let (Ticket { call, attempt }, kind) = (ticket, DeltaKind::Output);
-    let streamed = Mutex::new(Streamed::default());
-    tool::OutputWatchers::new(move |text| {
-        let mut streamed = streamed.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(offset) = streamed.add(kind, text) else { return };
-        // Under the lock, so that they arrive in order.
-        hub.say(|after| {
-            let (origin, text) = (Arc::clone(&origin), text.to_owned());
-            Delta { origin, call, attempt, kind, offset, text, after }
-        });
-    })
-}
-
-/// What an attempt has streamed so far. Reasoning and what tools print are passed on and not kept.
-#[derive(Default)]
-struct Streamed {
-    text: String,
-    reasoning_bytes: usize,
-    output_bytes: usize,
-}
-
-impl Streamed {
-    /// The offset of a new piece; none if it is empty or goes beyond what an answer can have.
-    fn add(&mut self, kind: DeltaKind, text: &str) -> Option<usize> {
-        let offset = match kind {
-            DeltaKind::Text => self.text.len(),
-            DeltaKind::Reasoning => self.reasoning_bytes,
-            DeltaKind::Output => self.output_bytes,
-        };
-        if text.is_empty() || offset + text.len() > limit::BLOB_BYTES_MAX {
-            return None;
-        }
-        match kind {
-            DeltaKind::Text => self.text.push_str(text),
-            DeltaKind::Reasoning => self.reasoning_bytes += text.len(),
-            DeltaKind::Output => self.output_bytes += text.len(),
-        }
-        Some(offset)
+        None => Err(stopped_with(driver.used_when_stopped(&attempt, &live.text()))),
     }
 }
 
@@ -408,6 +364,14 @@ async fn joined(
     Ok(answer)
 }
 
+/// Shows what a tool prints to the watchers of deltas.
+fn watchers(live: &Arc<LiveText>) -> tool::OutputWatchers {
+    let live = Arc::clone(live);
+    tool::OutputWatchers::new(move |text| {
+        live.add(DeltaKind::Output, text);
+    })
+}
+
 type ToolWork = Pending<Result<tool::ToolAnswer, AttemptError>>;
 
 fn tool_of(drivers: &Drivers, attempt: tool::ToolAttempt) -> Result<ToolWork, AttemptError> {
@@ -421,9 +385,12 @@ async fn call_tool(
     work: ToolWork,
     timeout_ms: u64,
     stop: &mut Stop,
+    live: &LiveText,
 ) -> Result<tool::ToolAnswer, AttemptError> {
     let timed = tokio::time::timeout(Duration::from_millis(timeout_ms), work);
-    match until_stopped(timed, stop).await {
+    let ended = until_stopped(timed, stop).await;
+    live.end();
+    match ended {
         Some(Ok(ended)) => ended.and_then(with_files_that_fit),
         Some(Err(_)) => Err(late(timeout_ms)),
         None => Err(stopped_with(Used::Unknown)),
@@ -497,6 +464,10 @@ impl<'a> Expected<'a> {
 }
 
 fn report(drivers: &Drivers, ticket: Ticket, ended: Ended, expected: Expected<'_>) -> EffectResult {
+    let ended = match drivers.journal_redactor() {
+        Some(redactor) => redacted(redactor, ended),
+        None => ended,
+    };
     match (ended, expected) {
         (Ok(Returned::Model(answer)), Expected::Answer { model, schema }) => {
             model_report(drivers, ticket, answer, model, schema)

@@ -15,6 +15,9 @@ use super::node::Step;
 
 const TIMEOUT_MS_DEFAULT: u64 = 120_000;
 const TIMEOUT_MS: RangeInclusive<u64> = 1..=3_600_000;
+const EXTENSION_DEFAULT: &str = "txt";
+const KIND_BYTES_MAX: usize = 32;
+const EXTENSION_BYTES_MAX: usize = 8;
 /// Of a tool that takes no arguments.
 const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{},"additionalProperties":false}"#;
 
@@ -33,6 +36,19 @@ pub struct CommandTool {
     pub repeatable: bool,
     /// How long one call may take.
     pub timeout_ms: u64,
+    /// What kind of outputs it makes, if they are saved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saves: Option<SavedOutputs>,
+}
+
+/// What the files are called in which a tool's outputs are saved: `{kind}_{NNN}.{extension}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SavedOutputs {
+    /// The beginning of their names.
+    pub kind: String,
+    /// The end of their names, without a dot.
+    pub extension: String,
 }
 
 impl Reader<'_> {
@@ -76,7 +92,39 @@ impl Reader<'_> {
             }
         }
         let (description, repeatable) = (keys.description.clone(), keys.repeatable);
-        Some(CommandTool { description, args, command, repeatable, timeout_ms })
+        let saves = self.saves(&at("kind"), &at("extension"), keys);
+        Some(CommandTool { description, args, command, repeatable, timeout_ms, saves })
+    }
+
+    fn saves(
+        &self,
+        kind_at: &[Step<'_>],
+        extension_at: &[Step<'_>],
+        keys: &CommandToolKeys,
+    ) -> Option<SavedOutputs> {
+        let extension = keys.extension.as_deref().unwrap_or(EXTENSION_DEFAULT);
+        let is_word = |text: &str, bytes_max: usize, others: &str| {
+            let is_known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || others.contains(c);
+            (1..=bytes_max).contains(&text.len()) && text.chars().all(is_known)
+        };
+        let Some(kind) = keys.kind.as_deref() else {
+            if keys.extension.is_some() {
+                let error = self.wrong(extension_at, "`extension` without `kind`");
+                self.note(
+                    error.with_help("write `kind: page` to save its outputs as page_001.html and so on"),
+                );
+            }
+            return None;
+        };
+        if !is_word(kind, KIND_BYTES_MAX, "-") || kind.starts_with('-') {
+            let error = self.wrong(kind_at, format!("bad kind of outputs `{}`", kind.escape_debug()));
+            self.note(error.with_help("write up to 32 of a-z, 0-9 and `-`, such as `search`"));
+        }
+        if !is_word(extension, EXTENSION_BYTES_MAX, "") {
+            let error = self.wrong(extension_at, format!("bad extension `{}`", extension.escape_debug()));
+            self.note(error.with_help("write up to 8 of a-z and 0-9, without a dot, such as `json`"));
+        }
+        Some(SavedOutputs { kind: kind.to_owned(), extension: extension.to_owned() })
     }
 
     /// The schema of the arguments, and their names.

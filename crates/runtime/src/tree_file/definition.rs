@@ -161,6 +161,8 @@ impl Reader<'_> {
             command_tools: keys.tools.keys().cloned().collect(),
             servers: self.servers(),
             tags,
+            visibility: self.visibility(),
+            redact: self.redaction(),
         };
         Some((definition, sources, inputs))
     }
@@ -189,23 +191,24 @@ impl Reader<'_> {
     fn shared(&self) -> SharedAccess {
         let (rules, at) = (&self.keys.shared, Step::Key("shared"));
         self.noted(self.few(&[at], rules.len()));
-        let read = |pattern: &ValuePattern, key: &str, roles: Option<&Vec<RoleName>>| {
-            let roles = roles?;
-            for (place, role) in roles.iter().enumerate() {
-                let path = [at, Step::Key(pattern.as_str()), Step::Key(key), Step::Item(place)];
-                self.noted(self.is_agent(&path, role));
+        for (pattern, keys) in rules.iter() {
+            for (key, roles) in [("read", &keys.read), ("write", &keys.write)] {
+                for (place, role) in roles.iter().flatten().enumerate() {
+                    let path = [at, Step::Key(pattern.as_str()), Step::Key(key), Step::Item(place)];
+                    self.noted(self.is_agent(&path, role));
+                }
             }
-            Some(roles.iter().cloned().collect())
-        };
+        }
+        self.shared_access()
+    }
+
+    /// The rules as they are written, unchecked.
+    pub(super) fn shared_access(&self) -> SharedAccess {
+        let roles = |roles: &Option<Vec<RoleName>>| Some(roles.as_ref()?.iter().cloned().collect());
         let rule = |(pattern, keys): (&ValuePattern, &ValueAccessKeys)| {
-            let (may_read, may_write) = (keys.read.as_ref(), keys.write.as_ref());
-            let access = ValueAccess {
-                read: read(pattern, "read", may_read),
-                write: read(pattern, "write", may_write),
-            };
-            (pattern.clone(), access)
+            (pattern.clone(), ValueAccess { read: roles(&keys.read), write: roles(&keys.write) })
         };
-        rules.iter().map(rule).collect()
+        self.keys.shared.iter().map(rule).collect()
     }
 
     fn tags(&self) -> Arc<Tags> {

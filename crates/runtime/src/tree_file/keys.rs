@@ -9,13 +9,14 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value, json};
 use spinney_kernel::definition::{
     Approval, BudgetKeys, ByteSize, CacheTime, Compact, Count, OnLow, Percent, Preset, PriceKeys, Repeats,
-    ServerScope, Share, SpanOrOff, Tags, TimeSpan, Timeout, Unpriced, Usd, WrapUp,
+    ServerScope, Share, SpanOrOff, Tags, TimeSpan, Timeout, Unpriced, Usd, Visibility, WrapUp,
 };
 use spinney_kernel::primitives::{
     ByName, Durability, HostRule, ModelName, RoleName, ServerName, ThreadId, ToolName, ValuePattern,
 };
 
 use super::programs::WrittenProgram;
+use super::redact::WrittenRedaction;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the keys of a tree")]
@@ -49,6 +50,7 @@ pub(super) struct TreeKeys {
     pub(super) tools: ByName<ToolName, CommandToolKeys>,
     #[serde(default)]
     pub(super) mcp: ByName<ServerName, ServerKeys>,
+    pub(super) redact: Option<WrittenRedaction>,
 }
 
 #[derive(Deserialize)]
@@ -90,6 +92,8 @@ pub(super) struct CommandToolKeys {
     #[serde(default)]
     pub(super) repeatable: bool,
     pub(super) timeout: Option<TimeSpan>,
+    pub(super) kind: Option<String>,
+    pub(super) extension: Option<String>,
 }
 
 /// The kernel reads it.
@@ -298,6 +302,10 @@ pub(super) struct AgentKeys {
     pub(super) network: Vec<HostRule>,
     pub(super) working_copy: Option<String>,
     pub(super) questions: Option<QuestionKeys>,
+    #[serde(default)]
+    pub(super) visibility: Visibility,
+    #[serde(default)]
+    pub(super) tool_visibility: ByName<ToolName, Visibility>,
 }
 
 #[derive(Deserialize)]

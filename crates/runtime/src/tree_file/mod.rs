@@ -27,6 +27,7 @@ mod problem;
 mod programs;
 mod reach;
 mod recover;
+mod redact;
 mod schema;
 mod servers;
 mod source;
@@ -43,7 +44,7 @@ use std::fmt;
 use spinney_kernel::definition::{Allow, Definition};
 use spinney_kernel::primitives::{ByName, ModelName, RoleName, ToolName};
 
-pub use command_tools::CommandTool;
+pub use command_tools::{CommandTool, SavedOutputs};
 pub use error::{FileError, FileErrors};
 pub use inputs::{InputError, InputSpec, InputSpecs, InputType};
 pub use key_file::KeyFile;

@@ -1,9 +1,10 @@
 //! The pipeline of a tree file. The kernel reads it; here its problems get their places in the file.
 
 use spinney_kernel::definition::{
-    AskTimeout, Graph, GraphPlaces, GraphProblem, GraphSurroundings, NodeKind, OnLow, PathStep, ProblemCode,
+    AskTimeout, Builtin, Graph, GraphPlaces, GraphProblem, GraphSurroundings, NodeKind, OnLow, PathStep,
+    ProblemCode, SharedSurroundings,
 };
-use spinney_kernel::primitives::{RoleName, limit};
+use spinney_kernel::primitives::{RoleName, ValueName, limit};
 
 use super::definition::{Reader, SCHEMA_HELP};
 use super::error::FileError;
@@ -28,10 +29,30 @@ impl Reader<'_> {
             self.note(error.with_help("the tree's own pipeline has that name; choose another one"));
         }
         self.empty_ceilings(self.root.follow(&[PIPELINE]), false);
+        let access = self.shared_access();
+        let writes = Builtin::WriteContext.as_str();
+        let writers = self
+            .keys
+            .agents
+            .iter()
+            .filter(|(_, agent)| agent.tools.iter().any(|tool| tool.as_str() == writes));
+        let has_value = |name: &ValueName| {
+            // What could not be read may have been about any value.
+            self.keys.inputs.contains_key(name.as_str())
+                || self.is_lost(&["shared"])
+                || self.is_lost(&["agents"])
+        };
+        let shared = SharedSurroundings {
+            access: &access,
+            writers: writers.map(|(role, _)| role).collect(),
+            has_value: &has_value,
+            help: "declare it: `shared: { NAME: {} }` lets every agent read and write it",
+        };
         let around = GraphSurroundings {
             roles: &|role| self.keys.agents.contains_key(role) || self.is_lost(&["agents", role.as_str()]),
             role_names: self.keys.agents.keys().map(RoleName::as_str).collect(),
             given: self.keys.inputs.keys().map(String::as_str).collect(),
+            shared: Some(shared),
             nodes_max: limit::GRAPH_NODES_MAX,
         };
         let (graph, places) = match Graph::parse_placed(&written.0, &around) {

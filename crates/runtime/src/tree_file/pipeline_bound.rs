@@ -203,9 +203,9 @@ impl Bounds<'_> {
     fn held(&self, budget: &BudgetSpec, role: &RoleName) -> Result<u64, UnboundedHold> {
         let ceiling = self.ceiling(&budget.or(self.budget_of(role)));
         let tools = self.definition.roles.get(role).map(|role| &role.caps.tools);
-        let starts = [Builtin::SpawnAgent, Builtin::RunPipeline];
         let call = self.calls.iter().find(|call| call.role == *role);
-        let held = if tools.is_some_and(|tools| starts.iter().any(|tool| tools.has(tool.as_str()))) {
+        let held = if tools.is_some_and(|tools| Builtin::STARTING.iter().any(|tool| tools.has(tool.as_str())))
+        {
             Err(UnboundedHold::Spawns)
         } else {
             match call.map(|call| (call.cost, call.input, call.turns)) {

@@ -184,7 +184,7 @@ pub(super) const fn downgrade(budget: &BudgetSpec) -> Option<&ModelName> {
 
 /// Whether agents with these tools can start others.
 pub(super) fn spawns(tools: &Allow<ToolName>) -> bool {
-    [Builtin::SpawnAgent, Builtin::RunPipeline].iter().any(|tool| tools.has(tool.as_str()))
+    Builtin::STARTING.iter().any(|tool| tools.has(tool.as_str()))
 }
 
 /// The rights of a child, in the order in which the kernel checks them.

@@ -64,10 +64,10 @@ async fn arguments_that_are_no_json_come_back_as_advice() {
     !1_9 bad arguments for `spawn_agent`: duplicate field `goal` at line 1 column 39; write one JSON object with the fields it takes
     !1_10 bad arguments for `spawn_agent`: `-1` is not an amount in USD: write a plain positive number such as 0.25, at most nine decimals at line 1 column 59; write one JSON object with the fields it takes
     !1_11 bad arguments for `spawn_agent`: number out of range at line 1 column 61; write one JSON object with the fields it takes
-    !1_12 bad arguments for `spawn_agent`: unknown field `depth`, expected one of `agent`, `goal`, `id`, `model`, `tools`, `budget`, `timeout`, `detach`, `share`, `output_schema` at line 1 column 40; write one JSON object with the fields it takes
+    !1_12 bad arguments for `spawn_agent`: unknown field `depth`, expected one of `agent`, `goal`, `id`, `model`, `tools`, `budget`, `timeout`, `detach`, `share`, `output_schema`, `window`, `messages` at line 1 column 40; write one JSON object with the fields it takes
     !1_13 bad arguments for `spawn_agent`: `no such` is not a valid role: 1 to 48 characters of a-z, 0-9, `_` and `-`, the first a letter or digit at line 1 column 19; write one JSON object with the fields it takes
     !1_14 the goal is empty
-    !1_15 bad arguments for `spawn_agent`: unknown field `a`, expected one of `agent`, `goal`, `id`, `model`, `tools`, `budget`, `timeout`, `detach`, `share`, `output_schema` at line 1 column 4; write one JSON object with the fields it takes
+    !1_15 bad arguments for `spawn_agent`: unknown field `a`, expected one of `agent`, `goal`, `id`, `model`, `tools`, `budget`, `timeout`, `detach`, `share`, `output_schema`, `window`, `messages` at line 1 column 4; write one JSON object with the fields it takes
     !1_16 bad `output_schema`: recursion limit exceeded at line 1 column 890; write a JSON Schema, which is a JSON object
     ");
 }

@@ -11,7 +11,7 @@ fn errors(steps: &str) -> String {
     errors_of(&text)
 }
 
-fn errors_of(text: &str) -> String {
+pub(crate) fn errors_of(text: &str) -> String {
     let (_, FileErrors { errors }) = TreeFile::parse_partly("tree.yaml", text, &NoCatalog);
     assert!(!errors.is_empty(), "nothing is wrong with\n{text}");
     errors.iter().map(|error| format!("{error}\n")).collect()

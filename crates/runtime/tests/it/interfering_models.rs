@@ -105,7 +105,7 @@ async fn waits_that_contradict_each_other_all_end() {
      1_4 paused
      2_1 done
     !2_2 c cancelled (enough)
-     2_3 2 of 2 ended; fewer completed than you asked for |  | [a completed] | a completed, as you know |  | [b completed, used $0.002, 2424 tokens, 1 step] | waited
+     2_3 2 of 2 ended; fewer completed than you asked for |  | [a completed] | a completed, as you know |  | [b completed, used $0.002, 2843 tokens, 1 step] | waited
      2_4 1 of 1 ended; more than half agree |  | done
      2_5 b completed, as you know
     !2_6 1 of 2 ended; still working: b; wait again, or cancel the agents you no longer need |  | [c cancelled] | c cancelled, as you know
@@ -145,7 +145,7 @@ async fn no_agent_cancels_itself_a_sibling_or_an_ancestor() {
     !2_2 unknown agent `ghost`: the tree's events name every agent
      2_3 done
     !2_4 agent `c` is ending and takes no more work: spawn another one
-     2_5 [a completed, used $0.033, 11022 tokens, 4 steps, 1 tool call] | done |  | [b completed, used $0.002, 2424 tokens, 1 step] | waited
+     2_5 [a completed, used $0.033, 12698 tokens, 4 steps, 1 tool call] | done |  | [b completed, used $0.002, 2843 tokens, 1 step] | waited
     ");
     assert_snapshot!(played.results("a"), @"
      1_1 spawned g
@@ -194,7 +194,7 @@ async fn a_followup_of_what_cannot_have_one_comes_back_as_advice() {
     !2_4 `b` is still at work: send it a message, or wait for it
      2_5 done
     !2_6 `c` is still at work: send it a message, or wait for it
-     2_7 [a completed, used $0.038, 10508 tokens, 3 steps, 1 tool call] | done |  | [b completed, used $0.002, 2424 tokens, 1 step] | waited
+     2_7 [a completed, used $0.038, 12184 tokens, 3 steps, 1 tool call] | done |  | [b completed, used $0.002, 2843 tokens, 1 step] | waited
     !3_1 `c` is cancelled, and its context is gone: spawn another agent with everything it needs to know
     !3_2 the goal is empty
     ");

@@ -33,7 +33,7 @@ async fn g4_a_child_that_could_never_make_its_first_call_is_not_spawned() {
     let tree = stage.start(&home, fixture).await;
     let snapshot = settled(&tree).await;
     assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
-    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"its first call needs 3393 tokens and 140 tokens are left (tokens ceiling of `root`: limit 8000 less 2960 in reserve, spent 4900, held 0, asked 3393): do this part yourself, or ask for less");
+    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"its first call needs 3812 tokens and 140 tokens are left (tokens ceiling of `root`: limit 8000 less 2960 in reserve, spent 4900, held 0, asked 3812): do this part yourself, or ask for less");
     let attempts = stage.model().attempts();
     assert!(attempts.iter().all(|attempt| attempt.origin.role.as_str() == "root"), "{}", attempts.len());
 }
@@ -80,7 +80,7 @@ async fn g4_a_child_with_too_small_a_ceiling_of_its_own_is_not_spawned() {
     let tree = stage.start(&home, fixture).await;
     let snapshot = settled(&tree).await;
     assert_eq!((snapshot.state, snapshot.agents.len()), (TreeState::Ended(ExitKind::Completed), 1));
-    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"its first call needs 3393 tokens and 300 tokens are left (tokens ceiling of `child`: limit 300, spent 0, held 0, asked 3393): do this part yourself, or ask for less");
+    insta::assert_snapshot!(snapshot.end.unwrap().shown.text, @"its first call needs 3812 tokens and 300 tokens are left (tokens ceiling of `child`: limit 300, spent 0, held 0, asked 3812): do this part yourself, or ask for less");
 }
 
 /// Which agents have a reserve, and how much: those with turns that may delegate, the larger of a tenth and one call,

@@ -276,7 +276,7 @@ tools: { look: { think_ms: 1, say: seen } }
     2 <-> spawned b
     2 <-> spawned c
     2 <-> seen
-    2 <-> unknown tool `no_such_tool`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `look`
+    2 <-> unknown tool `no_such_tool`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `delegate_to_agent`, `hand_back`, `look`
     3 <c> three
     3 <-> seen
     3 <b> done

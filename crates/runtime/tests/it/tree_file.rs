@@ -228,6 +228,8 @@ fn every_key() -> Definition {
     };
     Definition {
         is_kept: false,
+        visibility: Default::default(),
+        redact: Default::default(),
         name: "research".to_owned(),
         goal: "Compare three frameworks.".to_owned(),
         entry: name("lead"),
@@ -558,6 +560,8 @@ fn what_is_left_out_has_its_default() {
     let tree = read("tree.yaml", text);
     let definition = Definition {
         is_kept: false,
+        visibility: Default::default(),
+        redact: Default::default(),
         name: "small".to_owned(),
         goal: String::new(),
         entry: name("solo"),

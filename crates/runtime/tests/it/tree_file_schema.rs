@@ -17,7 +17,8 @@ const EVERY_STEP: &str = "
 name: t
 inputs: { docs: { type: json, default: [a] } }
 models: { fast: { provider: scripted, script: s.yaml } }
-agents: { lead: { model: fast } }
+agents: { lead: { model: fast, tools: [write_context] } }
+shared: { plan: {} }
 pipeline:
   mode: parallel
   on_partial_success: best_effort
@@ -27,7 +28,8 @@ pipeline:
     - id: draft
       agent_id: lead
       task_description: Draft {{ goal }}.
-      input_from: [docs, 'old?']
+      input_from: [docs, 'old?', shared.plan]
+      on_missing: wait
       output_to: text
       required: false
       when: docs is defined

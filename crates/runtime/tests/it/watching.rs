@@ -9,8 +9,8 @@ use spinney::clock::{Clock, SystemClock};
 use spinney::tree::RequestError;
 use spinney::tree::{Quorum, ReplyError};
 use spinney_kernel::definition::Refusal;
-use spinney_kernel::primitives::{Actor, AgentId, Envelope, Seq, Topic};
-use spinney_kernel::record::ExitKind;
+use spinney_kernel::primitives::{Actor, AgentId, Correlation, Envelope, Seq, Topic};
+use spinney_kernel::record::{Event, ExitKind};
 use spinney_kernel::world::TreeState;
 use spinney_testkit::{TestHome, definition, recorded, settled};
 
@@ -118,6 +118,42 @@ async fn a_watcher_sees_only_what_it_asked_for() {
         assert_eq!(seqs(&traced_events(&live.await.unwrap())), expected, "{watch:?}");
         assert_eq!(seqs(&traced_events(&all(tree.watch(watch.clone())).await)), expected, "{watch:?}");
     }
+}
+
+/// A watcher sees each spawn as a message to the child and its end as one back, with the same
+/// correlation; the root has neither. Waiting for the correlation finds the result.
+#[tokio::test(start_paused = true)]
+async fn a_spawn_and_its_result_are_messages_with_one_correlation() {
+    let stage = TestHome::new(SCRIPT);
+    let home = stage.home();
+    let tree = stage.start(&home, TREE).await;
+    settled(&tree).await;
+    let of_b = Correlation::of_agent(&name("b"));
+    let found = tree.wait_for(name("agent.result"), &of_b, Seq(0), Duration::from_secs(9)).await.unwrap();
+    assert_eq!(found.context.message, Some(name("spawn_result")));
+    let seen = traced_events(&all(tree.watch(Watch::default())).await);
+    let messages: Vec<String> = seen
+        .iter()
+        .filter_map(|traced| {
+            let context = &traced.context;
+            let kind = context.message.as_ref()?;
+            let to = context.recipient.as_ref().unwrap();
+            let of = context.correlation.as_ref().unwrap();
+            Some(format!("{} {kind} {} to {to} of {of}", context.topic, traced.recorded.event.as_str()))
+        })
+        .collect();
+    insta::assert_snapshot!(messages.join("\n"), @"
+    agent.spawn spawn_request agent_spawned to a of a
+    agent.spawn spawn_request agent_spawned to b of b
+    agent.result spawn_result agent_ended to root of a
+    agent.result spawn_result agent_ended to root of b
+    ");
+    let Event::AgentSpawned(spawned) =
+        &seen.iter().find(|traced| traced.context.message.is_some()).unwrap().recorded.event
+    else {
+        panic!("the first message is a spawn");
+    };
+    assert_eq!((spawned.role.as_str(), spawned.goal.as_str()), ("a", "Look left."));
 }
 
 /// The name of the agent and of the role at this depth.
@@ -241,7 +277,7 @@ async fn a_delta_comes_between_the_start_and_the_end_of_its_call() {
                     _ => {}
                 },
                 WatchItem::Delta(delta) => {
-                    let call = spinney_kernel::primitives::Correlation::of_call(delta.call);
+                    let call = Correlation::of_call(delta.call);
                     assert!(open.contains(&Some(call)), "{delta:?}");
                     deltas += 1;
                 }
@@ -373,8 +409,7 @@ async fn pass_on(tree: Tree, from: &'static str, to: &'static str) {
     let mut watcher =
         tree.watch(Watch { after: tree.status().seq, topic: Some(name(from)), ..Watch::default() });
     while let Some(Ok(WatchItem::Event(traced))) = watcher.next().await {
-        let spinney_kernel::record::Event::MessagePublished { envelope, body, .. } = &traced.recorded.event
-        else {
+        let Event::MessagePublished { envelope, body, .. } = &traced.recorded.event else {
             continue;
         };
         let ttl = envelope.ttl.map(|ttl| ttl - 1);
@@ -408,9 +443,7 @@ async fn messages_are_passed_on_as_often_as_their_ttl_says() {
             relay.await.unwrap();
         }
         let topic = |recorded: &spinney::bus::RecordedEvent| match &recorded.event {
-            spinney_kernel::record::Event::MessagePublished { envelope, .. } => {
-                envelope.topic.as_ref().map(ToString::to_string)
-            }
+            Event::MessagePublished { envelope, .. } => envelope.topic.as_ref().map(ToString::to_string),
             _ => None,
         };
         assert_eq!(recorded(&tree).await.iter().filter_map(topic).collect::<Vec<_>>(), handled, "ttl {ttl}");
@@ -494,9 +527,7 @@ async fn l38_requests_find_their_replies_and_leave_nothing_behind() {
     .await;
     assert!(correlations.iter().all(Result::is_ok));
     let deep = tree.call(Actor::PERSON, to("left", "now"), Duration::from_secs(9)).await.unwrap();
-    let spinney_kernel::record::Event::MessagePublished { body, .. } = &deep.recorded.event else {
-        panic!("{deep:?}")
-    };
+    let Event::MessagePublished { body, .. } = &deep.recorded.event else { panic!("{deep:?}") };
     assert_eq!(body.text, "done with help Ok(\"reply.right\")");
     let late = tree.call(Actor::PERSON, to("nowhere", "hello?"), Duration::from_millis(10)).await;
     assert_eq!(late, Err(ReplyError::TooLong { timeout: Duration::from_millis(10) }));

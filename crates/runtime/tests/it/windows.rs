@@ -245,6 +245,61 @@ fn spawn(role: &str, id: &str, share: Share, window: Option<u64>) -> Request {
     })
 }
 
+/// P10 (asked by the parent): a model gives its child a window and messages. More than the role allows changes nothing, and a
+/// window in which nothing fits is refused with the numbers.
+#[tokio::test(start_paused = true)]
+async fn p10_a_model_gives_its_child_a_window_and_messages() {
+    let script = "
+rules:
+  - when: { agent: root, turn: 1 }
+    call:
+      - { tool: spawn_agent, args: { agent: b, id: small, goal: Go., window: 3000, messages: [The first., The second.] } }
+      - { tool: spawn_agent, args: { agent: b, id: large, goal: Go., window: 500000 } }
+      - { tool: spawn_agent, args: { agent: b, id: tiny, goal: Go., window: 3 } }
+      - { tool: spawn_agent, args: { agent: b, id: empty, goal: Go., messages: [''] } }
+  - { say: done }
+";
+    let stage = TestHome::new(script);
+    let home = stage.home();
+    let sizes = [("root", 100_000), ("b", 8_000)];
+    let tree = home.start(with_windows("root turns=9 / b later turns=9", &sizes)).await.unwrap();
+    settled(&tree).await;
+    let size = |event: &Event| match event {
+        Event::WindowSet { agent, size, .. } => Some((agent.to_string(), *size)),
+        _ => None,
+    };
+    let events: Vec<Event> = recorded(&tree).await.into_iter().map(|recorded| recorded.event).collect();
+    let sizes: Vec<(String, u64)> = events.iter().filter_map(size).collect();
+    assert_eq!(
+        sizes,
+        [("root".to_owned(), 100_000), ("small".to_owned(), 3_000), ("large".to_owned(), 8_000)]
+    );
+    let texts = |agent: &str| -> Vec<String> {
+        packets_of(&stage, agent)[0]
+            .packet
+            .messages
+            .iter()
+            .map(|message| message.text().into_owned())
+            .collect()
+    };
+    let small = texts("small");
+    for text in ["The first.", "The second."] {
+        assert!(small.iter().any(|message| message.contains(text)), "{small:?}");
+    }
+    assert!(small.iter().any(|message| message.ends_with("Go.")), "{small:?}");
+    let refusals: Vec<String> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::ToolAnswered { is_error: true, body, .. } => Some(body.text.clone()),
+            _ => None,
+        })
+        .collect();
+    insta::assert_snapshot!(refusals.join("\n"), @"
+    a window of 3 tokens is too small: it must hold at least 256
+    the message is empty
+    ");
+}
+
 /// P10, P11: A has 100,000 tokens. B's own limit is 8,000 and its spawner's cap 16,000: B has 8,000, no packet of B has
 /// more, and A still has 100,000. A reads one note with the 8,000. A child whose cap is not below A's window causes no
 /// note.

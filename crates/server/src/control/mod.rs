@@ -324,10 +324,10 @@ impl Handler {
         text: &mut Option<WatchedText>,
     ) -> ControlReply {
         match ask {
-            ControlRequest::Text { tree } => match self.running().into_iter().find(|running| running.id() == tree) {
+            ControlRequest::Text { tree, right } => match self.running().into_iter().find(|running| running.id() == tree) {
                 None => refused("this process does not run that tree".to_owned()),
                 Some(running) => {
-                    *text = self.text_readers.watch(&running);
+                    *text = self.text_readers.watch(&running, right);
                     match text {
                         Some(_) => ControlReply::TextFollows,
                         None => refused("too many processes read the text of this tree".to_owned()),
@@ -339,12 +339,15 @@ impl Handler {
             }
             // Its connection is a lease.
             ControlRequest::Resume { .. } => refused("a tree is resumed by its own connection".to_owned()),
-            ControlRequest::Branch { .. } | ControlRequest::Clean => match (self.check(peer).await, &self.open) {
+            ControlRequest::Branch { .. } | ControlRequest::Continue { .. } | ControlRequest::Clean => match (self.check(peer).await, &self.open) {
                 (Err(denied), _) => refused(denied.to_string()),
                 (Ok(()), None) => refused(ONE_TREE.to_owned()),
                 (Ok(()), Some(open)) => match ask {
                     ControlRequest::Branch { from, at, agent, budget } => {
                         branched(open.branch(BranchOff { from, at, agent, budget }).await)
+                    }
+                    ControlRequest::Continue { from, continued_as } => {
+                        branched(open.continue_ended(from, continued_as).await)
                     }
                     _ => self.clean().await,
                 },

@@ -8,6 +8,8 @@ use std::time::Duration;
 use spinney::Tree;
 use spinney::bus::{Watch, WatchItem, Watcher};
 use spinney_host::control::{EXCHANGE_MS_MAX, StreamedText, line};
+use spinney_kernel::primitives::TreeId;
+use spinney_view::visibility::{VisibleEvents, WatchRight};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader, Take};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -25,17 +27,24 @@ impl TextReaders {
     }
 
     /// Begins to watch; `None` if there are too many readers.
-    pub(super) fn watch(&self, tree: &Tree) -> Option<WatchedText> {
+    pub(super) fn watch(&self, tree: &Tree, right: WatchRight) -> Option<WatchedText> {
         let permit = Arc::clone(&self.0).try_acquire_owned().ok()?;
-        // Readers get the events from the journal: no more text will come.
-        let none = Some("tree_started".to_owned());
-        let watch = Watch { after: tree.status().seq, kind: none, deltas: true, ..Watch::default() };
-        Some(WatchedText { watcher: tree.watch(watch), _permit: permit })
+        let watch = if right.sees_everything() {
+            // Readers get the events from the journal: no more text will come.
+            let none = Some("tree_started".to_owned());
+            Watch { after: tree.status().seq, kind: none, deltas: true, ..Watch::default() }
+        } else {
+            Watch { deltas: true, ..Watch::default() }
+        };
+        let visible = VisibleEvents::new(right);
+        Some(WatchedText { tree: tree.id(), watcher: tree.watch(watch), visible, _permit: permit })
     }
 }
 
 /// The text of a tree for one reader.
 pub(super) struct WatchedText {
+    tree: TreeId,
+    visible: VisibleEvents,
     watcher: Watcher,
     _permit: OwnedSemaphorePermit,
 }
@@ -55,13 +64,17 @@ impl WatchedText {
                 _ = from.read_u8() => return Ok(()),
             };
             match seen {
-                Some(Ok(WatchItem::Delta(delta))) => {
+                Some(Ok(WatchItem::Delta(delta))) if self.visible.shows_text(delta.call) => {
                     for text in StreamedText::from_delta(&delta) {
                         let line = line::encode(&text)?;
                         timeout(Duration::from_millis(EXCHANGE_MS_MAX), to.write_all(&line)).await??;
                     }
                 }
-                Some(Ok(WatchItem::Event(_) | WatchItem::Missed(_))) => {}
+                Some(Ok(WatchItem::Event(traced))) => {
+                    // Which calls are shown: readers get the events themselves from the journal.
+                    let _ = self.visible.event(self.tree, &traced);
+                }
+                Some(Ok(WatchItem::Delta(_) | WatchItem::Missed(_))) => {}
                 Some(Err(_)) | None => return Ok(()),
             }
         }

@@ -228,6 +228,7 @@ impl Agents {
             collect: Collect::Outside,
             share: None,
             messages: Vec::new(),
+            talks: false,
             frame: Frame::default(),
         }
     }

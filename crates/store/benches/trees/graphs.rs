@@ -100,6 +100,7 @@ fn parse_and_check(steps: usize) -> (f64, f64) {
         roles: &|role| role.as_str() == "child",
         role_names: vec!["child"],
         given: Vec::new(),
+        shared: None,
         nodes_max: limit::GRAPH_NODES_MAX,
     };
     least_of_both(

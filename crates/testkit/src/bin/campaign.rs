@@ -132,6 +132,8 @@ fn definition() -> Definition {
     };
     Definition {
         is_kept: false,
+        visibility: Default::default(),
+        redact: Default::default(),
         name: "campaign".to_owned(),
         goal: "Be killed and come through.".to_owned(),
         entry: name("lead"),

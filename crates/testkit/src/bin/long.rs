@@ -52,6 +52,8 @@ fn build(home: &Path, events: u64) -> Result<u64, String> {
     let mut builder = Builder { world: World::new(TreeId::new([9; 16])), journal, now: 0 };
     let definition = Arc::new(spinney_kernel::definition::Definition {
         is_kept: false,
+        visibility: Default::default(),
+        redact: Default::default(),
         durability: Durability::Off,
         ..definition("root")
     });

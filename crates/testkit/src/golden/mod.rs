@@ -28,6 +28,9 @@ use spinney_kernel::world::World;
 pub struct Ending {
     /// The tree.
     pub tree: TreeId,
+    /// The tree whose first events it shares, if it is a branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<TreeId>,
     /// The rules it was decided by.
     pub rules: u32,
     /// How many events it has.
@@ -45,11 +48,12 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// The state of a tree.
-    pub(crate) fn at(world: &World, contexts: &Contexts, rules: u32, hash: ChainHash) -> Self {
+    /// The state of a tree whose first event is that of `seed`.
+    pub(crate) fn at(seed: TreeId, world: &World, contexts: &Contexts, rules: u32, hash: ChainHash) -> Self {
         let snapshot = spinney::tree::TreeSnapshot::at(world, contexts);
         Self {
             tree: world.tree(),
+            seed: (seed != world.tree()).then_some(seed),
             rules,
             events: snapshot.seq.0,
             hash: hash.to_string(),

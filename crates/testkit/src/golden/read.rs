@@ -46,7 +46,7 @@ pub fn check(lines: &str, ending: &str) -> Result<Ending, GoldenMismatch> {
         move |error: serde_json::Error| GoldenMismatch::Unreadable { line, reason: error.to_string() }
     };
     let expected: Ending = serde_json::from_str(ending).map_err(unreadable(0))?;
-    let tree = expected.tree;
+    let tree = expected.seed.unwrap_or(expected.tree);
     let (mut world, mut decided) = (World::new(tree), World::under(expected.rules, tree));
     let mut events = Vec::new();
     let mut hash = ChainHash::start(tree);
@@ -65,7 +65,7 @@ pub fn check(lines: &str, ending: &str) -> Result<Ending, GoldenMismatch> {
         events.extend(batch.events);
     }
     let contexts = crate::contexts_of(tree, events.iter());
-    let found = Ending::at(&world, &contexts, expected.rules, hash);
+    let found = Ending::at(tree, &world, &contexts, expected.rules, hash);
     if found == expected && (!are_decided(expected.rules) || decided == world) {
         Ok(found)
     } else {

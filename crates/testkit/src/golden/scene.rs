@@ -8,14 +8,23 @@ use spinney_kernel::primitives::Running;
 pub struct Scene {
     /// What its files are called.
     pub name: &'static str,
-    /// Its agents.
-    pub fixture: &'static str,
+    /// Its agents, or a whole tree file.
+    pub plan: ScenePlan,
     /// What its models and tools do.
     pub script: &'static str,
     /// What people do, and what happens to the process.
     pub acts: &'static [Act],
     /// Whether its agents run commands.
     pub commands: SceneCommands,
+}
+
+/// What a scene starts.
+#[derive(Clone, Copy, Debug)]
+pub enum ScenePlan {
+    /// Agents, as a text fixture.
+    Fixture(&'static str),
+    /// A tree file.
+    File(&'static str),
 }
 
 /// Whether the agents of a scene run commands.
@@ -54,18 +63,116 @@ pub enum Act {
     Send(&'static str, &'static str),
     /// An agent is redirected.
     Redirect(&'static str, &'static str, Running),
+    /// The steps of a pipeline that are to come read an instruction.
+    Instruct(&'static str, Running),
+    /// A step of a pipeline is left out.
+    Skip(&'static str),
+    /// The tree has ended, and another one continues it.
+    Continue,
     /// The process dies and another one takes the tree up.
     Crash,
 }
 
 /// All of them.
-pub const SCENES: [Scene; 11] =
-    [CHAT, FAMILY, HALT, CANCEL, CRASH, REDIRECT, SUMMARY, WRAP_UP, CLOCKS, THOUGHTS, COMMANDS];
+pub const SCENES: [Scene; 13] = [
+    CHAT,
+    FAMILY,
+    HALT,
+    CANCEL,
+    CRASH,
+    REDIRECT,
+    SUMMARY,
+    WRAP_UP,
+    CLOCKS,
+    THOUGHTS,
+    COMMANDS,
+    CONVERSATION,
+    PIPELINE,
+];
+
+/// A conversation that is handed over and back, with a crash in it, and a follow-up after its end.
+const CONVERSATION: Scene = Scene {
+    name: "conversation",
+    plan: ScenePlan::Fixture(
+        "root $9.00 turns=9 tools=delegate_to_agent / trains later turns=9 tools=hand_back",
+    ),
+    script: r#"
+rules:
+  - when: { agent: root, last_contains: "and back?" }
+    say: The train back is at nine.
+  - when: { agent: root, turn: 1 }
+    say: Trains are another desk.
+    call: [{ tool: delegate_to_agent, args: { agent: trains, task: Find a train., id: trains } }]
+  - when: { agent: trains, last_contains: noon }
+    call: [{ tool: hand_back, args: { message: the train at noon } }]
+  - when: { agent: trains }
+    say: At which time?
+  - say: "Booked: {{ last }}"
+"#,
+    acts: &[
+        Act::Settle,
+        Act::Answer("which are there?"),
+        Act::Settle,
+        Act::Crash,
+        Act::Settle,
+        Act::Answer("at noon"),
+        Act::Continue,
+        Act::Settle,
+        Act::Send("root", "and back?"),
+    ],
+    commands: SceneCommands::None,
+};
+
+/// A pipeline: steps side by side, a shared value as input, an instruction while it runs, a step that is skipped, and a crash.
+const PIPELINE: Scene = Scene {
+    name: "pipeline",
+    plan: ScenePlan::File(
+        r#"
+name: report
+goal: Write it.
+budget: { cost_usd: 1 }
+models: { m: { provider: scripted, script: none, price: { input_per_mtok_usd: 1, output_per_mtok_usd: 1 } } }
+shared: { tone: {} }
+agents:
+  writer: { model: m, tools: [write_context] }
+  drafter: { model: m }
+  critic: { model: m }
+pipeline:
+  steps:
+    - parallel:
+        - { id: outline, agent_id: writer, task_description: Outline it., output_to: outline }
+        - { id: sources, agent_id: writer, task_description: Find sources., output_to: sources }
+    - { id: draft, agent_id: drafter, task_description: Draft it., input_from: [outline, shared.tone], output_to: draft }
+    - { id: review, agent_id: critic, task_description: Review it., input_from: [draft], output_to: review }
+    - { id: polish, agent_id: writer, task_description: Polish it., input_from: ['review?'], output_to: polished }
+"#,
+    ),
+    script: r#"
+rules:
+  - when: { agent: writer, last_contains: Outline, turn: 1 }
+    say: First the tone.
+    call: [{ tool: write_context, args: { key: tone, value: dry } }]
+  - when: { agent: drafter }
+    think_ms: 1000
+    say: A draft.
+  - when: { agent: writer, last_contains: Keep it short. }
+    say: Polished, as told.
+  - say: "Done, after {{ last | length }} characters."
+"#,
+    acts: &[
+        Act::Pass(500),
+        Act::Instruct("Keep it short.", Running::Finishes),
+        Act::Skip("review"),
+        Act::Pass(100),
+        Act::Crash,
+    ],
+    commands: SceneCommands::None,
+};
 
 /// Models that think, an answer that is cut and continued, and one that the provider holds back.
 const THOUGHTS: Scene = Scene {
     name: "thoughts-and-cut-answers",
-    fixture: "root $9.00 retries=5 turns=9 tools=search,spawn_agent / child later turns=5",
+    plan: ScenePlan::Fixture("root $9.00 retries=5 turns=9 tools=search,spawn_agent / child later turns=5"),
     script: r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -92,7 +199,7 @@ tools:
 /// An agent with tools: some work, some fail, some do not exist; its model is busy at first.
 const CHAT: Scene = Scene {
     name: "chat-with-tools",
-    fixture: "root $9.00 retries=5 turns=9",
+    plan: ScenePlan::Fixture("root $9.00 retries=5 turns=9"),
     script: r#"
 rules:
   - when: { turn: 1 }
@@ -121,7 +228,7 @@ tools:
 /// A family: attached and detached children, a wait, messages in both directions, and two questions.
 const FAMILY: Scene = Scene {
     name: "spawns-with-questions-and-messages",
-    fixture: "root $9.00 turns=9 / a later turns=5 $2.00\nroot / b later turns=5",
+    plan: ScenePlan::Fixture("root $9.00 turns=9 / a later turns=5 $2.00\nroot / b later turns=5"),
     script: r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -166,7 +273,7 @@ rules:
 /// A tree that reaches its ceiling, is raised, and continues.
 const HALT: Scene = Scene {
     name: "halt-and-raise",
-    fixture: "root $0.25 turns=9 / a later turns=4",
+    plan: ScenePlan::Fixture("root $0.25 turns=9 / a later turns=4"),
     script: r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -188,7 +295,7 @@ rules:
 /// A tree that is cancelled while its agents are at work.
 const CANCEL: Scene = Scene {
     name: "cancel",
-    fixture: "root $9.00 turns=9 / a later turns=4 / b later turns=4",
+    plan: ScenePlan::Fixture("root $9.00 turns=9 / a later turns=4 / b later turns=4"),
     script: r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -219,7 +326,7 @@ tools:
 /// A process that dies twice: what can be repeated is, what cannot is reported lost, and the model bills both tries.
 const CRASH: Scene = Scene {
     name: "crash-and-resume",
-    fixture: "root $9.00 turns=9 / a later turns=4",
+    plan: ScenePlan::Fixture("root $9.00 turns=9 / a later turns=4"),
     script: r#"
 lost: presumed
 rules:
@@ -246,7 +353,7 @@ tools:
 /// An agent that is redirected, once to finish first and once to stop.
 const REDIRECT: Scene = Scene {
     name: "redirect",
-    fixture: "root $9.00 turns=9 / a later turns=4",
+    plan: ScenePlan::Fixture("root $9.00 turns=9 / a later turns=4"),
     script: r#"
 rules:
   - when: { agent: root, turn: 1 }
@@ -280,7 +387,7 @@ tools:
 /// An agent whose model sums up what leaves its window: once, with a crash in the middle, and then no more.
 const SUMMARY: Scene = Scene {
     name: "summary",
-    fixture: "root $9.00 turns=16 summed=3375",
+    plan: ScenePlan::Fixture("root $9.00 turns=16 summed=3375"),
     script: r#"
 lost: presumed
 rules:
@@ -305,7 +412,9 @@ tools:
 /// call and is topped up. A second child runs out of turns.
 const WRAP_UP: Scene = Scene {
     name: "reserve-and-wrap-up",
-    fixture: "root $1.50 turns=9 wrap reserve=40% out=400 / a later turns=9 wrap out=400\nroot / b later turns=2 wrap\nroot / c later turns=4 out=3000",
+    plan: ScenePlan::Fixture(
+        "root $1.50 turns=9 wrap reserve=40% out=400 / a later turns=9 wrap out=400\nroot / b later turns=2 wrap\nroot / c later turns=4 out=3000",
+    ),
     script: r#"
 rules:
   - when: { agent: root, last_contains: The budget was raised. }
@@ -335,7 +444,9 @@ rules:
 /// survives a crash, a person adds time, and a tool that never ends is stopped for the last call.
 const CLOCKS: Scene = Scene {
     name: "clocks",
-    fixture: "root $9.00 turns=9 timeout=20s wrap / a later turns=4 wrap active=15s\nroot / b later turns=4",
+    plan: ScenePlan::Fixture(
+        "root $9.00 turns=9 timeout=20s wrap / a later turns=4 wrap active=15s\nroot / b later turns=4",
+    ),
     script: r#"
 rules:
   - when: { wrap_up: true }
@@ -377,7 +488,7 @@ tools:
 /// and for the tree, folders and hosts that shrink downwards, connections, and commands that are lost in two crashes.
 const COMMANDS: Scene = Scene {
     name: "commands",
-    fixture: "root $9.00 turns=20 / coder later turns=9",
+    plan: ScenePlan::Fixture("root $9.00 turns=20 / coder later turns=9"),
     script: r#"
 rules:
   - when: { agent: root, turn: 1 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spinney::clock::Clock;
-use spinney::tree::{OpenQuestion, verify};
-use spinney::{Home, Shutdown, Tree};
+use spinney::request::Replan;
+use spinney::tree::{OpenQuestion, RequestError, verify};
+use spinney::{Home, Shutdown, Tree, TreeFile};
 use spinney_journal::{Blocking, ChainHash, Journal, mended};
 use spinney_kernel::budget::Amounts;
 use spinney_kernel::context::Contexts;
@@ -13,13 +14,14 @@ use spinney_kernel::definition::{
     Approval, Definition, FolderGrants, Network, RUN_COMMAND, RememberedApproval, SubjectPattern,
 };
 use spinney_kernel::port::FolderAccess;
-use spinney_kernel::primitives::{FolderPath, Seq, TreeId};
+use spinney_kernel::primitives::{Actor, FolderPath, Running, Seq, TreeId};
+use spinney_kernel::record::{ContinuedAs, PlanChange};
 use spinney_kernel::rules::request::{Raise, Redirect};
 use spinney_kernel::world::World;
 
 use super::Ending;
 use super::command::GoldenCommand;
-use super::scene::{Act, Scene, SceneCommands};
+use super::scene::{Act, Scene, SceneCommands, ScenePlan};
 use crate::clock::SteadyClock;
 use crate::fixture::parse;
 use crate::{TestHome, definition};
@@ -39,7 +41,14 @@ pub struct Golden {
 /// Why the scene could not be run.
 pub async fn write(scene: &Scene) -> Result<Golden, String> {
     let mut stage = TestHome::new(scene.script);
-    let mut definition = definition(scene.fixture);
+    let mut definition = match scene.plan {
+        ScenePlan::Fixture(agents) => definition(agents),
+        ScenePlan::File(text) => {
+            TreeFile::parse("scene.yaml", text)
+                .map_err(|error| format!("{}: {error}", scene.name))?
+                .definition
+        }
+    };
     match scene.commands {
         SceneCommands::None => {}
         SceneCommands::Asked => {
@@ -51,12 +60,21 @@ pub async fn write(scene: &Scene) -> Result<Golden, String> {
     let mut home = stage.home_on(Arc::clone(&clock));
     let mut tree = home.start(definition).await.map_err(|error| error.to_string())?;
     for act in scene.acts {
-        if *act == Act::Crash {
-            home.shutdown(Shutdown::Kill).await;
-            home = stage.home_on(Arc::clone(&clock));
-            tree = home.resume(tree.id()).await.map_err(|error| error.to_string())?;
-        } else {
-            play(&tree, act).await.map_err(|error| format!("{}: {error}", scene.name))?;
+        match act {
+            Act::Crash => {
+                home.shutdown(Shutdown::Kill).await;
+                home = stage.home_on(Arc::clone(&clock));
+                tree = home.resume(tree.id()).await.map_err(|error| error.to_string())?;
+            }
+            Act::Continue => {
+                tree.ended().await;
+                let id = home.draw_id();
+                home.continue_ended(id, tree.id(), ContinuedAs::Before)
+                    .await
+                    .map_err(|error| error.to_string())?;
+                tree = home.resume(id).await.map_err(|error| error.to_string())?;
+            }
+            act => play(&tree, act).await.map_err(|error| format!("{}: {error}", scene.name))?,
         }
     }
     let id = tree.id();
@@ -84,9 +102,9 @@ async fn shut(home: Home) {
     home.shutdown(Shutdown::Kill).await;
 }
 
-async fn play(tree: &Tree, act: &Act) -> Result<(), spinney::tree::RequestError> {
+async fn play(tree: &Tree, act: &Act) -> Result<(), RequestError> {
     match *act {
-        Act::Crash => Ok(()),
+        Act::Crash | Act::Continue => Ok(()),
         Act::Pass(ms) => {
             tokio::time::sleep(Duration::from_millis(ms)).await;
             Ok(())
@@ -126,13 +144,27 @@ async fn play(tree: &Tree, act: &Act) -> Result<(), spinney::tree::RequestError>
             })
             .await
         }
+        Act::Instruct(text, running) => {
+            let change = PlanChange::Instruct { text: text.to_owned(), steps: Vec::new() };
+            replan(tree, change, running).await
+        }
+        Act::Skip(step) => {
+            replan(tree, PlanChange::Skip { steps: vec![parse(step)] }, Running::Finishes).await
+        }
     }
+}
+
+async fn replan(tree: &Tree, change: PlanChange, running: Running) -> Result<(), RequestError> {
+    let replan = Replan { agent: parse("pipeline"), change, running };
+    tree.request(Actor::PERSON, replan).await.map(drop)
 }
 
 fn written(journal: &dyn Journal, tree: TreeId) -> Result<Golden, String> {
     let verified = verify(journal, tree, None).wait().map_err(|error| error.to_string())?;
-    let (mut world, mut contexts) = (World::new(tree), Contexts::new(tree));
-    let (mut hash, mut lines) = (ChainHash::start(tree), String::new());
+    let head = journal.head(tree).wait().map_err(|fault| fault.to_string())?;
+    let seed = head.map_or(tree, |head| head.seed);
+    let (mut world, mut contexts) = (World::new(seed), Contexts::new(seed));
+    let (mut hash, mut lines) = (ChainHash::start(seed), String::new());
     loop {
         let page = journal.read(tree, world.seq(), 64).wait().map_err(|fault| fault.to_string())?;
         if page.is_empty() {
@@ -151,8 +183,8 @@ fn written(journal: &dyn Journal, tree: TreeId) -> Result<Golden, String> {
         }
     }
     let contexts =
-        mended(journal, tree, contexts, Contexts::new(tree)).wait().map_err(|fault| fault.to_string())?;
-    let ending = Ending::at(&world, &contexts, verified.rules, hash);
+        mended(journal, tree, contexts, Contexts::new(seed)).wait().map_err(|fault| fault.to_string())?;
+    let ending = Ending::at(seed, &world, &contexts, verified.rules, hash);
     let mut ending = serde_json::to_string_pretty(&ending).map_err(|error| error.to_string())?;
     ending.push('\n');
     Ok(Golden { lines, ending })

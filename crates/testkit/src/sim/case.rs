@@ -99,6 +99,8 @@ pub struct Tally {
     pub nodes: u64,
     /// Steps that were undone.
     pub undone: u64,
+    /// Steps that waited for shared values.
+    pub steps_waited: u64,
     /// What a second computation of graphs compared.
     pub policy: PolicyTally,
 }
@@ -135,6 +137,7 @@ impl Tally {
         self.shortened += other.shortened;
         self.nodes += other.nodes;
         self.undone += other.undone;
+        self.steps_waited += other.steps_waited;
         self.policy.add(&other.policy);
     }
 }
@@ -366,6 +369,8 @@ impl Case {
         self.tally.nodes += u64::from(matches!(event, Event::NodeEnded { .. }));
         let is_undo = |start: &NodeStart| start.of == StartOf::Undo;
         self.tally.undone += u64::from(matches!(event, Event::NodeStarted(start) if is_undo(start)));
+        let waits = |start: &NodeStart| !start.waits_for.is_empty();
+        self.tally.steps_waited += u64::from(matches!(event, Event::NodeStarted(start) if waits(start)));
         self.tally.shortened += u64::from(matches!(event, Event::ContextCut { shortened: Some(_), .. }));
         self.tally.cache_waits +=
             u64::from(matches!(event, Event::CallWaiting { why: WaitReason::Cache, .. }));
@@ -557,12 +562,14 @@ fn may_act(before: &World, what: &InputKind) -> Law {
         | Request::RecordConnections(_)
         | Request::Answer(_)
         | Request::Redirect(_)
+        | Request::Replan(_)
         | Request::Raise(_)
         | Request::AddModel(_)
         | Request::Adjust(_)
         | Request::Seal(_)
         | Request::Unseal(_)
         | Request::Branch(_)
+        | Request::ContinueEnded(_)
         | Request::Rollback(_)
         | Request::WriteValue(_) => Err(format!("{by} did what only a person may")),
     }

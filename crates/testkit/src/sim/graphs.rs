@@ -6,9 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use spinney_kernel::definition::{Definition, Graph, GraphSurroundings, NodeKind};
-use spinney_kernel::primitives::{AgentId, RoleName, ValueName, limit};
-use spinney_kernel::record::{Attachment, Event, Exit, FrameIx, NodeEnd, NodeStart, Spawned, StartOf};
+use spinney_kernel::definition::{
+    Definition, Graph, GraphSurroundings, NodeKind, SharedAccess, SharedSurroundings,
+};
+use spinney_kernel::primitives::{AgentId, RoleName, StepId, ValueName, limit};
+use spinney_kernel::record::{
+    Attachment, Event, Exit, FrameIx, NodeEnd, NodeStart, PlanChange, Spawned, StartOf,
+};
 use spinney_kernel::world::{GraphRun, World};
 
 use super::dice::Dice;
@@ -28,6 +32,8 @@ pub(super) struct GraphParts<'a> {
     pub(super) races: bool,
     pub(super) timeouts: bool,
     pub(super) budgets: bool,
+    /// Shared values that steps may be given.
+    pub(super) shared: &'a [&'a str],
 }
 
 impl GraphParts<'_> {
@@ -37,10 +43,14 @@ impl GraphParts<'_> {
 /// Replaces the entry agent by a random graph.
 pub(super) fn plant(dice: &mut Dice, definition: &mut Definition, parts: GraphParts<'_>) {
     let written = graph(dice, parts);
+    // Some of the values can never be written, and then their steps end otherwise.
+    let access = SharedAccess::default();
+    let shared = SharedSurroundings { access: &access, writers: Vec::new(), has_value: &|_| true, help: "" };
     let around = GraphSurroundings {
         roles: &|role| definition.roles.contains_key(role),
         role_names: Vec::new(),
         given: vec!["list"],
+        shared: Some(shared),
         nodes_max: limit::GRAPH_NODES_MODEL_MAX,
     };
     let graph = Graph::parse(&written, &around).unwrap_or_else(|problems| panic!("{problems:?}\n{written}"));
@@ -141,6 +151,17 @@ impl Writer<'_> {
             let mark = if dice.once_in(3) { "?" } else { "" };
             step["input_from"] = json!([format!("{input}{mark}")]);
         }
+        if let Some(key) = dice.pick(self.parts.shared).filter(|_| dice.once_in(4)) {
+            let is_optional = dice.once_in(4);
+            let input = format!("shared.{key}{}", if is_optional { "?" } else { "" });
+            match step.get_mut("input_from").and_then(Value::as_array_mut) {
+                Some(inputs) => inputs.push(json!(input)),
+                None => step["input_from"] = json!([input]),
+            }
+            if !is_optional && dice.once_in(3) {
+                step["on_missing"] = json!("fail");
+            }
+        }
         if dice.once_in(3) {
             step["undo"] = json!("Take it back.");
         }
@@ -181,6 +202,9 @@ pub(super) struct GraphLaws {
     undo: BTreeMap<AgentId, Vec<(u32, String)>>,
     ended: BTreeSet<AgentId>,
     written: BTreeSet<ValueName>,
+    /// Graphs that a person ended, and steps that one left out.
+    stopped: BTreeSet<AgentId>,
+    skipped: BTreeSet<(AgentId, StepId)>,
 }
 
 #[derive(Clone, Debug)]
@@ -201,6 +225,16 @@ impl GraphLaws {
                 Ok(())
             }
             Event::AgentSpawned(spawned) => self.spawned(before, spawned),
+            Event::GraphReplanned { agent, change, .. } => {
+                match change {
+                    PlanChange::End => drop(self.stopped.insert(agent.clone())),
+                    PlanChange::Skip { steps } => {
+                        self.skipped.extend(steps.iter().map(|step| (agent.clone(), step.clone())));
+                    }
+                    PlanChange::Instruct { .. } => {}
+                }
+                Ok(())
+            }
             Event::AgentEnded { agent, exit, .. } => self.agent_ended(agent, exit),
             _ => Ok(()),
         }
@@ -240,6 +274,11 @@ impl GraphLaws {
                 continue;
             };
             let Some(step) = run.graph().node(running.start.node).step() else { continue };
+            if running.start.of == StartOf::Node && spawned.parent.as_ref() == Some(graph) {
+                let unwanted = (graph.clone(), run.graph().node(running.start.node).id.clone());
+                let is_stopped = self.stopped.contains(graph) || self.skipped.contains(&unwanted);
+                hold(!is_stopped, || format!("{} runs, which a person did not want", spawned.agent))?;
+            }
             if running.start.of == StartOf::Undo || self.is_hidden(run, graph, &running.start) {
                 continue;
             }

@@ -193,6 +193,7 @@ impl Witness {
             | Event::TreeSuspended
             | Event::TreeContinued
             | Event::GraphStarted { .. }
+            | Event::GraphReplanned { .. }
             | Event::NodeStarted(_)
             | Event::NodeEnded { .. }
             | Event::WrapUpStarted { .. }
@@ -338,7 +339,12 @@ impl Witness {
 
     fn spawned(&mut self, spawned: &Spawned) -> Law {
         if let Some(parent) = &spawned.parent {
-            let within = self.caps.get(parent).is_some_and(|caps| is_within(&spawned.caps, caps));
+            let mut own = spawned.caps.clone();
+            // The only tool that gives no right.
+            if let Allow::Only(tools) = &mut own.tools {
+                tools.remove("hand_back");
+            }
+            let within = self.caps.get(parent).is_some_and(|caps| is_within(&own, caps));
             hold(within, || format!("{} may do more than its parent", spawned.agent))?;
             hold(!self.ended.contains(parent), || format!("{} has a dead parent", spawned.agent))?;
         }

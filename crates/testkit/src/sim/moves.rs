@@ -8,12 +8,12 @@ use spinney_kernel::definition::{
 };
 use spinney_kernel::primitives::{
     Actor, AgentId, BlobHash, BlobRef, Body, CallId, Category, Connection, ConnectionEnd, ConnectionRefusal,
-    ConnectionTotals, Envelope, Fault, FaultKind, OutputPath, Running, SealKind, SourceFiles, StoredFile,
-    Thought, Time, TimerId, limit,
+    ConnectionTotals, Envelope, Fault, FaultKind, OutputPath, Running, SealKind, SourceFiles, StepId,
+    StoredFile, Thought, Time, TimerId, limit,
 };
 use spinney_kernel::record::{
-    BreakerState as Gate, Failure, FailureCode, FollowupStart, HeldBy, NoSession, OnTimeout, Question,
-    RefusedAsk, Sources, StopReason, WaitFor, WaitNeed, Work,
+    BreakerState as Gate, Failure, FailureCode, FollowupStart, HeldBy, NoSession, OnTimeout, PlanChange,
+    Question, RefusedAsk, Sources, StopReason, WaitFor, WaitNeed, Work,
 };
 use spinney_kernel::rules::InputKind;
 use spinney_kernel::rules::report::{
@@ -22,8 +22,8 @@ use spinney_kernel::rules::report::{
 };
 use spinney_kernel::rules::request::{
     AddModel, Adjust, Answer, Ask, Broadcast, Cancel, Charge, Collect, Conclude, Fail, Finish, Followup,
-    Hold, HoldFor, Pause, Raise, RecordConnections, Redirect, Refresh, Request, Seal, Send, Spawn, Unpause,
-    Unseal, Wait, Withdraw,
+    Hold, HoldFor, Pause, Raise, RecordConnections, Redirect, Refresh, Replan, Request, Seal, Send, Spawn,
+    Unpause, Unseal, Wait, Withdraw,
 };
 use spinney_kernel::world::World;
 
@@ -120,6 +120,7 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         53..54 => Request::Pause(Pause { agent }),
         54..56 => Request::Unpause(Unpause::now(agent)),
         56..57 => Request::Cancel(Cancel { agent, reason: "enough".to_owned() }),
+        57..58 if is_graph(world, &agent) => replan(dice, world, agent),
         57..58 => Request::Redirect(Redirect {
             agent,
             instruction: "elsewhere".to_owned(),
@@ -128,6 +129,25 @@ fn request(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
         }),
         _ => raise(dice, agent),
     }
+}
+
+fn is_graph(world: &World, agent: &AgentId) -> bool {
+    world.agents().find(agent).is_some_and(|ix| world.graphs().run(ix).is_some())
+}
+
+/// A change of a graph, sometimes of a step that has begun or is over.
+fn replan(dice: &mut Dice, world: &World, agent: AgentId) -> Request {
+    let run = world.agents().find(&agent).and_then(|ix| world.graphs().run(ix));
+    let nodes = run.map_or(&[][..], |run| run.graph().nodes());
+    let steps: Vec<StepId> = dice.pick(nodes).into_iter().map(|node| node.id).collect();
+    let change = match dice.below(5) {
+        0 => PlanChange::End,
+        1 | 2 => PlanChange::Skip { steps },
+        3 => PlanChange::Instruct { text: "be short".to_owned(), steps },
+        _ => PlanChange::Instruct { text: "all of you".to_owned(), steps: Vec::new() },
+    };
+    let running = if dice.once_in(2) { Running::Stops } else { Running::Finishes };
+    Request::Replan(Replan { agent, change, running })
 }
 
 fn raise(dice: &mut Dice, agent: AgentId) -> Request {
@@ -199,6 +219,7 @@ fn spawn(dice: &mut Dice, parent: AgentId) -> Spawn {
         collect: if dice.once_in(2) { Collect::Call } else { Collect::Detached },
         share: dice.once_in(3).then(|| share(dice)),
         messages: if dice.once_in(5) { vec![given(dice)] } else { Vec::new() },
+        talks: dice.once_in(8),
         frame: Frame { window: dice.once_in(5).then(|| dice.between(200, 2_000)), ..Frame::default() },
     }
 }

@@ -32,6 +32,8 @@ const FROM_OUTSIDE: [&str; 2] = ["oops", "timeout"];
 pub(super) struct Policies {
     definition: Option<Arc<Definition>>,
     runs: BTreeMap<AgentId, Run>,
+    /// Graphs that a person changed: what they come to is the person's from then on.
+    replanned: BTreeSet<AgentId>,
     /// The graph and frame of each agent of a step or group.
     agents: BTreeMap<AgentId, (AgentId, FrameIx)>,
     questions: BTreeMap<CallId, (AgentId, FrameIx)>,
@@ -41,7 +43,7 @@ pub(super) struct Policies {
     /// The last answer of each agent of a step.
     answers: BTreeMap<AgentId, Answer>,
     /// The shared values, as they were written last.
-    written: BTreeMap<String, Value>,
+    written: BTreeMap<String, BoundedValue>,
     tally: PolicyTally,
 }
 
@@ -66,6 +68,8 @@ pub struct PolicyTally {
     pub undone: u64,
     /// Races that were won.
     pub races: u64,
+    /// Steps that ran once the shared values were written for which they had waited.
+    pub waited: u64,
 }
 
 impl PolicyTally {
@@ -78,6 +82,7 @@ impl PolicyTally {
         self.inputs += other.inputs;
         self.undone += other.undone;
         self.races += other.races;
+        self.waited += other.waited;
     }
 }
 
@@ -91,6 +96,7 @@ impl Policies {
         match event {
             Event::TreeStarted { definition, .. } => self.definition = Some(Arc::clone(definition)),
             Event::GraphStarted { agent, graph } => self.graph_started(agent, graph.as_ref()),
+            Event::GraphReplanned { agent, .. } => self.replanned(agent),
             Event::NodeStarted(start) => return self.started(start),
             Event::NodeEnded { graph, frame, end, .. } => return self.ended(graph, *frame, end),
             Event::AgentSpawned(spawned) => return self.spawned(spawned),
@@ -105,7 +111,7 @@ impl Policies {
             Event::CallEnded { call, outcome, .. } => self.call_ended(*call, outcome),
             Event::ValueWritten { name, value, .. } => {
                 let json = serde_json::from_str(&value.text).ok().filter(|_| value.rest().is_none());
-                self.written.extend(json.map(|json| (name.to_string(), json)));
+                self.written.insert(name.to_string(), json);
             }
             Event::AgentEnding { agent, exit, .. } => self.agent_ends(agent, exit),
             // What a model says in a call that was open does not count any more.
@@ -132,13 +138,21 @@ impl Policies {
         }
     }
 
+    fn replanned(&mut self, graph: &AgentId) {
+        self.runs.remove(graph);
+        self.replanned.insert(graph.clone());
+    }
+
     fn started(&mut self, start: &NodeStart) -> Law {
+        if self.replanned.contains(&start.graph) {
+            return Ok(());
+        }
         let Some(run) = self.runs.get_mut(&start.graph) else { return Err("no graph".to_owned()) };
         if start.of == StartOf::Undo {
             self.tally.undone += 1;
             return run.undo_started(start);
         }
-        run.started(start)
+        run.started(start, &self.written)
     }
 
     fn frame(&self, agent: &AgentId) -> Option<&Frame> {
@@ -155,12 +169,22 @@ impl Policies {
         let Some(parent) = &spawned.parent else { return Err("a step without a parent".to_owned()) };
         let graph = self.agents.get(parent).map_or(parent, |(graph, _)| graph).clone();
         let place = (graph, ix);
+        if self.replanned.contains(&place.0) {
+            // What runs below it belongs to the same graph.
+            self.agents.insert(spawned.agent.clone(), place);
+            return Ok(());
+        }
+        if let Some(run) = self.runs.get_mut(&place.0) {
+            run.waited(ix, &self.written)?;
+        }
         let Some(frame) = self.frame_mut(&place) else {
             return Err(format!("{} has no step", spawned.agent));
         };
         let unrun = &frame.unrun;
         hold(unrun.is_none(), || format!("{} runs, and must end as {unrun:?} without it", spawned.agent))?;
         frame.agent = Some(spawned.agent.clone());
+        let waited = u64::from(frame.waits());
+        self.tally.waited += waited;
         self.agents.insert(spawned.agent.clone(), place);
         Ok(())
     }
@@ -240,6 +264,9 @@ impl Policies {
     }
 
     fn ended(&mut self, graph: &AgentId, ix: FrameIx, end: &NodeEnd) -> Law {
+        if self.replanned.contains(graph) {
+            return Ok(());
+        }
         let Some(run) = self.runs.get_mut(graph) else { return Err("no graph".to_owned()) };
         let agent = run.frames.get(&ix).and_then(|frame| frame.agent.as_ref());
         let answer = agent.and_then(|agent| self.answers.get(agent));

@@ -32,6 +32,8 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
     let mut definition = Definition {
         name: "simulated".to_owned(),
         is_kept: dice.once_in(6),
+        visibility: Default::default(),
+        redact: Default::default(),
         goal: "Survive.".to_owned(),
         entry: parse("lead"),
         thread: None,
@@ -75,6 +77,7 @@ pub(super) fn definition(dice: &mut Dice) -> Arc<Definition> {
             races: true,
             timeouts: true,
             budgets: true,
+            shared: &["plan", "notes.a"],
         };
         graphs::plant(dice, &mut definition, parts);
     }

@@ -9,6 +9,7 @@ use super::dice::Dice;
 use super::graphs::{self, GraphParts};
 use super::moves::an_agent;
 use super::random_definition::{ROLES, TOOLS};
+use crate::fixture::parse;
 
 /// The tool calls of one answer; often none, because that ends the agent. An agent whose window is summarized lives
 /// longer, so its window fills up.
@@ -53,9 +54,16 @@ fn with_hosts(dice: &mut Dice) -> String {
     format!(r#"{{"path":"a","hosts":["{host}"{more}],"url":"https://{host}/"}}"#)
 }
 
+fn is_written(world: &World, key: &str) -> bool {
+    world.shared().find(&parse(key)).is_some()
+}
+
 /// A graph that a model writes, as a rule without a problem.
 fn pipeline(dice: &mut Dice, world: &World) -> String {
     let list = world.definition().inputs.contains_key("list");
+    let is_declared =
+        |key: &&&str| world.definition().shared.rule(&parse(key)).is_some() || is_written(world, key);
+    let shared: Vec<&str> = ["plan", "notes.b"].iter().filter(is_declared).copied().collect();
     let parts = GraphParts {
         roles: &ROLES,
         policies: &GraphParts::POLICIES,
@@ -65,6 +73,7 @@ fn pipeline(dice: &mut Dice, world: &World) -> String {
         races: true,
         timeouts: true,
         budgets: true,
+        shared: &shared,
     };
     graphs::graph(dice, parts).to_string()
 }

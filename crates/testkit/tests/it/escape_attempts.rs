@@ -30,7 +30,7 @@ use Comes::{No, ToNothing};
 /// One attempt: calls in one answer, as YAML.
 pub(crate) type Try = (After, Comes, &'static str);
 
-pub(crate) const TRIES: [Try; 92] = [
+pub(crate) const TRIES: [Try; 94] = [
     (Files, No, r#"{ tool: read_file, args: { path: "../root/outputs/secret.txt" } }"#),
     (Files, No, r#"{ tool: read_file, args: { path: "../s/outputs/secret.txt" } }"#),
     (Files, No, r#"{ tool: read_file, args: { path: "outputs/../../s/outputs/secret.txt" } }"#),
@@ -191,7 +191,21 @@ pub(crate) const TRIES: [Try; 92] = [
     (Knowledge, No, r#"{ tool: spawn_agent, args: { agent: plain, goal: Reach., share: all } }"#),
     (Knowledge, ToNothing, r#"{ tool: spawn_agent, args: { agent: plain, goal: Reach., share: briefing } }"#),
     (Knowledge, ToNothing, r#"{ tool: spawn_agent, args: { agent: plain, goal: Reach., share: thread } }"#),
-    (Knowledge, No, r#"{ tool: spawn_agent, args: { agent: plain, goal: Reach., messages: [root] } }"#),
+    (
+        Knowledge,
+        ToNothing,
+        r#"{ tool: spawn_agent, args: { agent: plain, goal: Reach., messages: [root] } }"#,
+    ),
+    (
+        Knowledge,
+        No,
+        r#"{ tool: spawn_agent, args: { agent: plain, goal: Reach., messages: [{ from: root }] } }"#,
+    ),
+    (
+        Knowledge,
+        ToNothing,
+        r#"{ tool: spawn_agent, args: { agent: plain, goal: Reach., window: 100000000 } }"#,
+    ),
     (Others, No, r#"{ tool: spawn_agent, args: { agent: plain, goal: Reach., id: root } }"#),
     (Others, No, r#"{ tool: spawn_agent, args: { agent: plain, goal: Reach., id: s } }"#),
     (Others, No, r#"{ tool: spawn_agent, args: { agent: plain, goal: Reach., id: ../s } }"#),

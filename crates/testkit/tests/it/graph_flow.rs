@@ -69,6 +69,7 @@ fn parse(written: &Value) -> Result<Graph, Vec<GraphProblem>> {
         roles: &|role| role.as_str() == "worker",
         role_names: vec!["worker"],
         given: vec!["list"],
+        shared: None,
         nodes_max: limit::GRAPH_NODES_MODEL_MAX,
     };
     Graph::parse(written, &around)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spinney::Tree;
 use spinney::bus::{TracedEvent, Watch, WatchItem, Watcher};
 use spinney_journal::Journal;
-use spinney_kernel::primitives::{AgentId, Correlation};
+use spinney_kernel::primitives::{AgentId, Correlation, MessageKind};
 use spinney_kernel::record::{Event, Outcome};
 use spinney_store::{MemoryJournal, SqliteJournal};
 use spinney_testkit::{TestHome, settled};
@@ -131,6 +131,12 @@ impl Owners {
             }
             Event::AgentEnded { agent, .. } => {
                 assert_eq!(context.recipient, self.parents[agent], "a result is for the parent");
+                let kind = self.parents[agent].as_ref().map(|_| MessageKind::spawn_result());
+                assert_eq!(context.message, kind);
+            }
+            Event::AgentSpawned(spawned) if spawned.parent.is_some() => {
+                assert_eq!(context.recipient.as_ref(), Some(&spawned.agent), "a spawn is for the child");
+                assert_eq!(context.message, Some(MessageKind::spawn_request()));
             }
             _ => assert_eq!((&context.recipient, &context.message), (&None, &None), "{event:?}"),
         }

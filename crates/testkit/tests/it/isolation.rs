@@ -184,6 +184,8 @@ async fn l3_the_prompt_of_a_child_is_the_pinned_text() {
     - list_context: see which values agents of this tree share: key, version, size and author
     - run_pipeline: run several steps in order or at the same time, where outputs of some are inputs of others, and get {succeeded, failed, outputs, trace_id} back here
     - wait_message: wait until an agent writes to you, and read it
+    - delegate_to_agent: hand the conversation with the person over to a new agent, which knows what was said and talks to the person itself, until it hands back
+    - hand_back: end your part of the conversation: the agent that handed it to you continues, and reads your message
     - look: 
     - lose: 
 

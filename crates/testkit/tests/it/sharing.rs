@@ -207,9 +207,12 @@ fn under_older_rules_a_briefing_follows_the_childs_task() {
     let [role, background, task] = texts(RULES).try_into().unwrap();
     assert_eq!(shared, "[what root knows]\nYour task: Grow.");
     assert_eq!(background, "[background: what root knows]\nIts task: Grow.");
-    let newest = Builtin::WaitMessage.description().split(';').next().unwrap();
-    let newer = format!("\n- wait_message: {newest}");
-    assert_eq!(first, role.replace(&newer, "") + &task, "the same words, in two messages");
+    let newer = [Builtin::WaitMessage, Builtin::DelegateToAgent, Builtin::HandBack];
+    let older = newer.into_iter().fold(role, |role, tool| {
+        let does = tool.description().split(';').next().unwrap();
+        role.replace(&format!("\n- {}: {does}", tool.as_str()), "")
+    });
+    assert_eq!(first, older + &task, "the same words, in two messages");
 }
 
 /// P13 (decision part): a refresh shares each new item once however often it runs; with replace, outdated items are

@@ -50,6 +50,7 @@ fn v16_a_few_random_trees_never_pass_a_ceiling() {
 fn random_graphs_keep_their_laws() {
     let tally = sim::run(7_000_000_000, 150_000).unwrap_or_else(|broken| panic!("{broken}"));
     assert!(tally.nodes > 1_000 && tally.undone > 2, "too few graphs: {tally:?}");
+    assert!(tally.steps_waited > 20 && tally.policy.waited > 0, "too few steps waited: {tally:?}");
     let policy = tally.policy;
     assert!(policy.graphs.iter().all(|graphs| *graphs > 20), "too few ends of graphs: {policy:?}");
     assert!(policy.inputs > 50 && policy.races > 5, "too little was compared: {policy:?}");

@@ -31,7 +31,7 @@ fn what_a_schema_offers_is_taken_and_nothing_else_is() {
     let budget = json!({ "cost_usd": 0.5, "tokens": 900, "steps": 3, "tool_calls": 2, "retries": 1, "timeout": "5m", "lend": true, "answer_reserve": 10, "on_low": { "downgrade": "m" } });
     let full = |builtin: Builtin| match builtin {
         Builtin::SpawnAgent => {
-            json!({ "agent": "helper", "goal": "Help.", "id": "h", "budget": budget, "share": { "fork": 1 }, "tools": ["read"], "model": "m", "timeout": "90s", "detach": true })
+            json!({ "agent": "helper", "goal": "Help.", "id": "h", "budget": budget, "share": { "fork": 1 }, "tools": ["read"], "model": "m", "timeout": "90s", "detach": true, "messages": ["Read this."], "window": 5000 })
         }
         Builtin::WaitAgent => {
             json!({ "agents": ["done"], "need": { "first": 1 }, "sources": true, "timeout": 1 })
@@ -43,6 +43,10 @@ fn what_a_schema_offers_is_taken_and_nothing_else_is() {
         Builtin::FollowupTask => {
             json!({ "agent": "done", "task": "More.", "budget": { "tokens": 900 }, "timeout": "5m", "detach": true })
         }
+        Builtin::DelegateToAgent => {
+            json!({ "agent": "done", "task": "Talk.", "id": "d", "turns": 3, "budget": { "tokens": 900 } })
+        }
+        Builtin::HandBack => json!({ "message": "done" }),
         Builtin::ListAgents => json!({}),
         Builtin::CancelAgent => json!({ "agent": "done", "reason": "enough" }),
         Builtin::AskHuman => {

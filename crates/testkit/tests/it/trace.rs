@@ -43,9 +43,9 @@ fn o1_every_event_of_four_hops_says_who_caused_it_and_since_when() {
     insta::assert_snapshot!(recorded(&play), @"
     tree_started tree.start:  by - for - of - since -
     agent_spawned agent.spawn: root by - for - of root since 1000
-    agent_spawned agent.spawn: root/a by root for - of a since 1000
-    agent_spawned agent.spawn: root/a/b by a for - of b since 1000
-    agent_spawned agent.spawn: root/a/b/c by b for - of c since 1000
+    agent_spawned agent.spawn: root/a by root for a of a since 1000
+    agent_spawned agent.spawn: root/a/b by a for b of b since 1000
+    agent_spawned agent.spawn: root/a/b/c by b for c of c since 1000
     call_asked model.call: root/a/b/c by b for - of call-1 since 1000
     call_started model.call: root/a/b/c by b for - of call-1 since 1000
     call_ended model.call: root/a/b/c by b for - of call-1 since 1000 end

@@ -36,14 +36,14 @@ fn l28_unknown_tools_and_malformed_arguments_are_results_that_the_model_can_act_
         said #2 Then without.
     "), @"
     #1 ended: done, spent $0.003 tokens=3 steps=1
-    root tool 0 error: unknown tool `raed`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `read`, `write`
+    root tool 0 error: unknown tool `raed`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `delegate_to_agent`, `hand_back`, `read`, `write`
     root tool 1 error: bad arguments for `read`: EOF while parsing a value at line 1 column 8; write one JSON object with the fields it takes
     root tool 2 error: bad arguments for `read`: they are not a JSON object; write one JSON object with the fields it takes
     root tool 3 error: bad arguments for `spawn_agent`: missing field `goal` at line 1 column 16; write one JSON object with the fields it takes
-    root tool 4 error: unknown tool `Not`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `read`, `write`
+    root tool 4 error: unknown tool `Not`: choose one of `spawn_agent`, `wait_agent`, `send_message`, `followup_task`, `list_agents`, `cancel_agent`, `ask_human`, `read_context`, `write_context`, `list_context`, `run_pipeline`, `wait_message`, `delegate_to_agent`, `hand_back`, `read`, `write`
     root tool 5 error: unknown role `nobody`: choose one of `root`
     #2 asked by root
-    #2 started: held $0.10 tokens=1705 steps=1
+    #2 started: held $0.10 tokens=1773 steps=1
     #2 ended: done, spent $0.013 tokens=13 steps=1
     root ended: completed, spent $0.016 tokens=16 steps=2
     root completed, spent $0.016 tokens=16 steps=2

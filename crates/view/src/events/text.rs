@@ -9,8 +9,8 @@ use spinney_kernel::primitives::{
 };
 use spinney_kernel::record::{
     Adjusted, Attachment, Branched, BreakerState, ChildEnd, Clamped, ClockKind, Event, FollowupStart, HeldBy,
-    LeftOut, ModelCall, NodeEnd, NodeStart, Outcome, Question, Restored, Skip, Span, Spawned, StartOf,
-    StopReason, Summary, ToolCall, WaitFor, WaitNeed, WaitReason, Work,
+    LeftOut, ModelCall, NodeEnd, NodeStart, Outcome, PlanChange, Question, Restored, Skip, Span, Spawned,
+    StartOf, StopReason, Summary, ToolCall, WaitFor, WaitNeed, WaitReason, Work,
 };
 
 use super::connections::{Connecting, connection_ended, connections_omitted};
@@ -65,6 +65,7 @@ pub fn describe(names: &EventNames, event: &Event) -> EventText {
         Event::ContextCut { left_out, summary, shortened: None, .. } => cut(left_out, *summary),
         Event::ContextRestored(restored) => back(restored),
         Event::GraphStarted { graph, .. } => graph_started(graph.as_deref()),
+        Event::GraphReplanned { change, .. } => replanned(change),
         Event::NodeStarted(start) => node_started(start),
         Event::NodeEnded { name, end, .. } => node_ended(name, end),
         Event::AgentPaused { .. } => main_line("is paused".to_owned()),
@@ -272,10 +273,26 @@ fn graph_started(graph: Option<&Graph>) -> EventText {
     main_line(format!("runs a pipeline{}", steps.map(|steps| format!(" of {steps}")).unwrap_or_default()))
 }
 
+fn replanned(change: &PlanChange) -> EventText {
+    let named = || change.steps().iter().map(|step| short(step.as_str())).collect::<Vec<_>>().join(", ");
+    main_line(match change {
+        PlanChange::Instruct { text, steps } if steps.is_empty() => {
+            format!("its steps to come have a new instruction: {}", short(text))
+        }
+        PlanChange::Instruct { text, .. } => format!("{} has a new instruction: {}", named(), short(text)),
+        PlanChange::Skip { .. } => format!("a person skips {}", named()),
+        PlanChange::End => "a person ends the pipeline with what is done".to_owned(),
+    })
+}
+
 fn node_started(start: &NodeStart) -> EventText {
     let name = short(&start.name);
     match (start.of, start.attempt) {
         (StartOf::Undo, _) => main_line(format!("undoes {name}")),
+        (StartOf::Node | StartOf::Item, _) if !start.waits_for.is_empty() => {
+            let values: Vec<String> = start.waits_for.iter().map(|value| format!("shared.{value}")).collect();
+            main_line(format!("{name} waits for {}", short(&values.join(", "))))
+        }
         (StartOf::Node | StartOf::Item, 0) => detail(format!("begins {name}")),
         (StartOf::Node | StartOf::Item, attempt) => {
             main_line(format!("tries {name} again (attempt {})", attempt + 1))
@@ -300,6 +317,9 @@ fn node_ended(name: &str, end: &NodeEnd) -> EventText {
             main_line(format!("{name} is skipped: its input {} has no value", short(input)))
         }
         NodeEnd::Skipped { why: Skip::NoCase } => main_line(format!("{name} is skipped: no case fits")),
+        NodeEnd::Skipped { why: Skip::Person } => {
+            main_line(format!("{name} is skipped: a person does not want it"))
+        }
         NodeEnd::Cancelled => detail(format!("{name} was cancelled")),
     }
 }
@@ -395,8 +415,11 @@ fn has_checkpoint(name: &CheckpointName, kind: CheckpointKind) -> EventText {
     if kind == CheckpointKind::Automatic { detail(line) } else { main_line(line) }
 }
 
-fn branched_off(Branched { from, at, .. }: &Branched) -> EventText {
+fn branched_off(Branched { from, at, continuation, .. }: &Branched) -> EventText {
     let (from, at) = (short_id(*from), at.0);
+    if continuation.is_some() {
+        return main_line(format!("continues tree {from}, which had ended, with the rest of its budget"));
+    }
     main_line(format!("branched off tree {from} after event {at}: what ran there does not run here"))
 }
 

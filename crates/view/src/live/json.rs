@@ -10,7 +10,7 @@ impl LiveTree {
     pub fn agents_json(&self) -> impl Iterator<Item = Value> {
         self.agents.iter().map(|(ix, note)| {
             let view = self.world.view(*ix);
-            json!({
+            let mut agent = json!({
                 "agent": view.agent,
                 "path": joined(&self.world.agents().path(*ix)),
                 "parent": view.parent,
@@ -25,7 +25,13 @@ impl LiveTree {
                 "limit": view.limit,
                 "refusals": note.refusals,
                 "failure": note.failure,
-            })
+            });
+            if let Some(steps) = self.graphs.iter().find(|steps| steps.graph == view.agent)
+                && let Ok(progress) = serde_json::to_value(steps)
+            {
+                agent["pipeline"] = progress;
+            }
+            agent
         })
     }
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use spinney::bus::{Delta, TracedEvent};
 use spinney_journal::{Journal, JournalFault};
-use spinney_kernel::definition::NodeKind;
 use spinney_kernel::port::model::DeltaKind;
 use spinney_kernel::primitives::{AgentId, CallId, Seq, Time, TreeId};
-use spinney_kernel::record::{Attachment, Event, NodeEnd, NodeStart, Outcome, Spawned, StartOf};
+use spinney_kernel::record::{Attachment, Event, FrameIx, NodeEnd, NodeStart, Outcome, Spawned};
 use spinney_kernel::world::{AgentIx, World};
 
+use super::steps::GraphSteps;
 use crate::each_event;
 use crate::events::{EventNames, describe};
 use crate::wording::one_line;
@@ -18,8 +18,6 @@ use crate::wording::one_line;
 const NOTICES_MAX: usize = 64;
 /// Bytes of streamed text that are kept for each call: more than any line shows.
 const STREAM_BYTES_MAX: usize = 1_024;
-/// Names of steps that are kept of each kind.
-const STEPS_MAX: usize = 64;
 const GOAL_CHARS_MAX: usize = 200;
 const NOTICE_CHARS_MAX: usize = 240;
 
@@ -39,8 +37,8 @@ pub struct LiveTree {
     pub calls: BTreeMap<CallId, LiveCall>,
     /// What a person should know, the newest last.
     pub notices: VecDeque<LiveNotice>,
-    /// The steps of its pipelines.
-    pub steps: StepCount,
+    /// How far its graphs are, in the order in which they began.
+    pub graphs: Vec<GraphSteps>,
     /// The question that is being asked, in each agent's order.
     pub questions: BTreeMap<CallId, (AgentId, String)>,
 }
@@ -58,6 +56,8 @@ pub struct LiveAgent {
     pub goal: String,
     /// The step of a pipeline that it does.
     pub step: Option<String>,
+    /// The place of the graph that it belongs to.
+    pub(super) graph: Option<usize>,
     /// When something happened to it last.
     pub changed: Time,
     /// What its model said last.
@@ -115,23 +115,6 @@ pub enum NoticeUrgency {
     Information,
 }
 
-/// The steps of the tree's pipelines.
-#[derive(Clone, Debug, Default)]
-pub struct StepCount {
-    /// Steps and questions of the pipeline in the tree file; a step in a map or loop runs more than once.
-    pub planned: Option<usize>,
-    /// Those that run, by their graph and place in it.
-    pub running: BTreeMap<(AgentId, u32), String>,
-    /// How many succeeded.
-    pub succeeded: usize,
-    /// How many were skipped.
-    pub skipped: usize,
-    /// How many were cancelled.
-    pub cancelled: usize,
-    /// Those that failed, and why.
-    pub failed: Vec<String>,
-}
-
 impl LiveTree {
     /// Before its first event.
     #[must_use]
@@ -145,7 +128,7 @@ impl LiveTree {
             agents: BTreeMap::new(),
             calls: BTreeMap::new(),
             notices: VecDeque::new(),
-            steps: StepCount::default(),
+            graphs: Vec::new(),
             questions: BTreeMap::new(),
         }
     }
@@ -235,16 +218,20 @@ impl LiveTree {
         match event {
             Event::TreeStarted { definition, .. } => {
                 self.name = one_line(&definition.name, 60);
-                self.steps.planned = definition.graph.as_ref().map(|graph| {
-                    let nodes = graph.nodes().iter();
-                    nodes.filter(|node| matches!(node.kind, NodeKind::Step(_) | NodeKind::Ask(_))).count()
-                });
+            }
+            Event::GraphStarted { agent, .. } => {
+                let run = ix.and_then(|ix| self.world.graphs().run(ix));
+                self.graphs.extend(run.map(|run| GraphSteps::new(agent, run.graph())));
             }
             Event::AgentSpawned(spawned) => self.spawned(at, spawned),
             Event::AgentEnded { exit, .. } if !exit.is_success() => {
                 if let Some(note) = ix.and_then(|ix| self.agents.get_mut(&ix)) {
                     note.failure = Some(one_line(&exit.to_string(), NOTICE_CHARS_MAX));
                 }
+            }
+            Event::TreeBranched(branched) if branched.continuation.is_some() => {
+                let root = self.world.agents().root().and_then(|root| self.agents.get_mut(&root));
+                root.into_iter().for_each(|note| note.failure = None);
             }
             Event::CallAsked { call, .. } | Event::WaitStarted { call, .. } => {
                 self.calls.insert(*call, LiveCall { since: at, ..LiveCall::default() });
@@ -270,7 +257,7 @@ impl LiveTree {
             Event::CallEnded { call, outcome, .. } => self.ended(*call, outcome, ix),
             Event::ToolAnswered { is_error: true, .. } => self.refused(ix),
             Event::NodeStarted(start) => self.step_started(start),
-            Event::NodeEnded { graph, frame, name, end } => self.step_ended(graph, *frame, name, end),
+            Event::NodeEnded { graph, frame, end, .. } => self.step_ended(graph, *frame, end),
             _ => {}
         }
         if let Some(note) = ix.and_then(|ix| self.agents.get_mut(&ix)) {
@@ -279,14 +266,12 @@ impl LiveTree {
     }
 
     fn spawned(&mut self, at: Time, spawned: &Spawned) {
-        let agents = self.world.agents();
-        let Some(ix) = agents.find(&spawned.agent) else { return };
-        let parent = agents.parent(ix);
+        let Some(ix) = self.world.agents().find(&spawned.agent) else { return };
+        let parent = self.world.agents().parent(ix);
+        let is_step = matches!(spawned.attachment, Attachment::Step { .. });
+        let graph = parent.filter(|_| is_step).and_then(|parent| self.graph_of(parent));
         let step = match spawned.attachment {
-            Attachment::Step { frame } => {
-                let running = self.steps.running.iter();
-                running.rev().find(|((_, running), _)| *running == frame).map(|(_, name)| name.clone())
-            }
+            Attachment::Step { frame } => graph.and_then(|graph| self.graphs[graph].spawned(frame)),
             Attachment::Root | Attachment::Call { .. } | Attachment::Detached | Attachment::Disowned => None,
         };
         let depth = parent.and_then(|parent| self.agents.get(&parent)).map_or(0, |above| above.depth + 1);
@@ -296,6 +281,7 @@ impl LiveTree {
             children: Vec::new(),
             goal: one_line(&spawned.goal, GOAL_CHARS_MAX),
             step,
+            graph,
             changed: at,
             said: String::new(),
             failure: None,
@@ -336,27 +322,24 @@ impl LiveTree {
     }
 
     fn step_started(&mut self, start: &NodeStart) {
-        let is_step = self.world.agents().find(&start.graph).and_then(|ix| self.world.graphs().run(ix));
-        let kind = is_step.map(|run| &run.graph().node(start.node).kind);
-        // Groups are not work of their own; what undoes a step is.
-        if start.of == StartOf::Undo || matches!(kind, Some(NodeKind::Step(_) | NodeKind::Ask(_))) {
-            self.steps.running.insert((start.graph.clone(), start.frame), one_line(&start.name, 40));
+        let run = self.world.agents().find(&start.graph).and_then(|ix| self.world.graphs().run(ix));
+        let found = self.graphs.iter_mut().find(|steps| steps.graph == start.graph);
+        if let (Some(steps), Some(run)) = (found, run) {
+            steps.started(start, &run.graph().node(start.node).kind);
         }
     }
 
-    fn step_ended(&mut self, graph: &AgentId, frame: u32, name: &str, end: &NodeEnd) {
-        let was_running = self.steps.running.remove(&(graph.clone(), frame)).is_some();
-        match end {
-            NodeEnd::Failed { retried: true, .. } => {}
-            NodeEnd::Skipped { .. } => self.steps.skipped += 1,
-            NodeEnd::Succeeded { .. } => self.steps.succeeded += usize::from(was_running),
-            NodeEnd::Cancelled => self.steps.cancelled += usize::from(was_running),
-            NodeEnd::Failed { error, .. } if was_running && self.steps.failed.len() < STEPS_MAX => {
-                let why = one_line(&error.message, GOAL_CHARS_MAX);
-                self.steps.failed.push(format!("{}: {why}", one_line(name, 40)));
-            }
-            NodeEnd::Failed { .. } => {}
+    fn step_ended(&mut self, graph: &AgentId, frame: FrameIx, end: &NodeEnd) {
+        if let Some(steps) = self.graphs.iter_mut().find(|steps| steps.graph == *graph) {
+            steps.ended(frame, end);
         }
+    }
+
+    /// The place of the graph that an agent stands for or belongs to.
+    fn graph_of(&self, agent: AgentIx) -> Option<usize> {
+        let of_step = self.agents.get(&agent).and_then(|note| note.graph);
+        let id = self.world.agents().id(agent);
+        of_step.or_else(|| self.graphs.iter().position(|steps| steps.graph == *id))
     }
 }
 

@@ -397,7 +397,7 @@ fn factor_outline(factor: &RunFactor) -> FactorOutline {
 }
 
 fn inputs(step: &GraphStep) -> Vec<String> {
-    let name = |input: &StepInput| format!("{}{}", input.name, if input.optional { "?" } else { "" });
+    let name = |input: &StepInput| format!("{input}{}", if input.optional { "?" } else { "" });
     step.inputs.iter().map(name).collect()
 }
 

@@ -10,6 +10,7 @@ use spinney::tree::OpenQuestion;
 use spinney_host::control::steering::answerable;
 use spinney_host::control::{Continues, SteerReply};
 use spinney_host::home::ids::{LAST, NamedTree, TreeInHome};
+use spinney_host::redaction::redactor_of;
 use spinney_kernel::definition::Refusal;
 use spinney_kernel::primitives::CallId;
 use spinney_kernel::rules::request::Answer;
@@ -20,6 +21,7 @@ use spinney_view::wording::short_id;
 
 use super::{Next, ask, finish, next_of, whom};
 use crate::args::{self, AnswerWords, question_number};
+use crate::display::redacted;
 use crate::exit::Exit;
 use crate::hint::about;
 use crate::prompts::read_line;
@@ -120,6 +122,7 @@ async fn each(named: &NamedTree) -> Result<Exit> {
         bail!("the answer is missing, and there is no terminal to ask at; usage: {}", args::Answer::USAGE);
     }
     let place = named.place();
+    let redactor = redactor_of(&named.journal, named.tree).await?;
     let (mut is_asked, mut is_answered, mut continues) = (false, false, Continues::Now);
     let mut left_open = BTreeSet::new();
     loop {
@@ -130,7 +133,7 @@ async fn each(named: &NamedTree) -> Result<Exit> {
         };
         let number = question.question;
         is_asked = true;
-        match typed(&question).await? {
+        match typed(&redacted(&redactor, &question)).await? {
             None => break,
             Some(text) if text.trim().is_empty() => {
                 out::note(&format!("question {} stays open", number.0));

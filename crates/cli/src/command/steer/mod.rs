@@ -1,6 +1,7 @@
 //! Commands that change a tree, whether a process runs it or not.
 
 mod answer;
+mod ask;
 mod charge;
 mod redirect;
 mod send;
@@ -27,6 +28,7 @@ use crate::exit::Exit;
 use crate::hint::{about, next_step};
 
 pub(super) use answer::answer;
+pub(super) use ask::ask as ask_agent;
 pub(super) use charge::charge;
 pub(super) use redirect::redirect;
 pub(super) use send::send;

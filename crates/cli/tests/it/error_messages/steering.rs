@@ -121,7 +121,7 @@ fn a_tree_that_has_ended_takes_no_requests() {
         "spinney unpause",
         "spinney answer 1 blue",
         "spinney answer first blue",
-        "spinney send lead 'Hurry up.'",
+        "spinney send helper 'Hurry up.'",
         "spinney refresh helper",
         "spinney broadcast --from lead --to helper",
         "spinney budget --add-usd 1",

@@ -27,6 +27,7 @@ impl Contexts {
         let body = result.or_else(|| Some(context.said()?.0)).cloned().unwrap_or_default();
         let [.., parent, _] = context.origin.path.as_ref() else {
             self.end = Some(End { exit: exit.clone(), shown: body, spent: *spent, presumed: *presumed });
+            self.ended_root = Some((agent.clone(), context));
             return;
         };
         let answer = answer_digest(&body);
@@ -55,6 +56,12 @@ impl Contexts {
         if above.follows_up && *exit == Exit::Completed && can_go_on {
             self.kept.finish(parent.clone(), agent.clone(), context);
         }
+    }
+
+    /// The tree that ended is continued: its root lives again.
+    pub(super) fn continue_root(&mut self) {
+        self.end = None;
+        self.agents.extend(self.ended_root.take());
     }
 
     /// An agent is a program, perhaps one with a follow-up of a completed child.

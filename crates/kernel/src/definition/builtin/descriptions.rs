@@ -23,6 +23,12 @@ impl Builtin {
             Self::FollowupTask => {
                 "ask an agent of yours that has completed for one more thing, and get the answer back here; it still knows what it did; for anything that has nothing to do with that use spawn_agent"
             }
+            Self::DelegateToAgent => {
+                "hand the conversation with the person over to a new agent, which knows what was said and talks to the person itself, until it hands back; you get its last words here; for a task without the person use spawn_agent"
+            }
+            Self::HandBack => {
+                "end your part of the conversation: the agent that handed it to you continues, and reads your message"
+            }
             Self::ListAgents => "see every agent of this tree: its id, role, parent, depth and state",
             Self::CancelAgent => {
                 "stop an agent below you and everything below it, if its answer is no longer needed; what it used stays spent"
@@ -52,6 +58,8 @@ impl Builtin {
             Self::SendMessage => SEND,
             Self::WaitMessage => WAIT_MESSAGE,
             Self::FollowupTask => FOLLOWUP,
+            Self::DelegateToAgent => DELEGATE,
+            Self::HandBack => HAND_BACK,
             Self::ListAgents => LIST,
             Self::CancelAgent => CANCEL,
             Self::AskHuman => ASK,
@@ -68,12 +76,13 @@ impl Builtin {
         match self {
             Self::AskHuman if rules < 3 => ASK_RULES_2,
             Self::AskHuman if rules < 8 => ASK_RULES_7,
+            Self::SpawnAgent if rules < 8 => SPAWN_RULES_7,
             _ => self.schema(),
         }
     }
 }
 
-const SPAWN: &str = r#"{"type":"object","properties":{"agent":{"type":"string","description":"which role it has"},"goal":{"type":"string","description":"everything that it has to know"},"id":{"type":"string","description":"what it is called; drawn if left out"},"budget":{"type":"object","description":"the most that it may use; yours holds in any case","properties":{"cost_usd":{"type":"number"},"tokens":{"type":"integer"},"steps":{"type":"integer"},"tool_calls":{"type":"integer"},"retries":{"type":"integer"},"timeout":{"type":"string"},"lend":{"type":"boolean","description":"set it aside for this agent alone"},"answer_reserve":{"type":"integer","description":"percent that agents below it must leave"},"on_low":{"description":"halt, shrink, or {\"downgrade\": MODEL}"}},"additionalProperties":false},"share":{"description":"what it knows beside its goal: goal (nothing), briefing (what you were told), thread (your context messages, as they come), or {\"fork\": N} (your last N turns)"},"tools":{"type":"array","items":{"type":"string"},"description":"fewer tools than its role has"},"model":{"type":"string"},"timeout":{"type":"string","description":"such as 90s or 5m"},"detach":{"type":"boolean","description":"go on at once and collect later"}},"required":["agent","goal"],"additionalProperties":false}"#;
+const SPAWN: &str = r#"{"type":"object","properties":{"agent":{"type":"string","description":"which role it has"},"goal":{"type":"string","description":"everything that it has to know"},"id":{"type":"string","description":"what it is called; drawn if left out"},"budget":{"type":"object","description":"the most that it may use; yours holds in any case","properties":{"cost_usd":{"type":"number"},"tokens":{"type":"integer"},"steps":{"type":"integer"},"tool_calls":{"type":"integer"},"retries":{"type":"integer"},"timeout":{"type":"string"},"lend":{"type":"boolean","description":"set it aside for this agent alone"},"answer_reserve":{"type":"integer","description":"percent that agents below it must leave"},"on_low":{"description":"halt, shrink, or {\"downgrade\": MODEL}"}},"additionalProperties":false},"share":{"description":"what it knows beside its goal: goal (nothing), briefing (what you were told), thread (your context messages, as they come), or {\"fork\": N} (your last N turns)"},"messages":{"type":"array","items":{"type":"string"},"description":"what it is given to read beside its goal"},"window":{"type":"integer","description":"the most tokens that it sees at once; what its model and role allow holds in any case"},"tools":{"type":"array","items":{"type":"string"},"description":"fewer tools than its role has"},"model":{"type":"string"},"timeout":{"type":"string","description":"such as 90s or 5m"},"detach":{"type":"boolean","description":"go on at once and collect later"}},"required":["agent","goal"],"additionalProperties":false}"#;
 
 const WAIT: &str = r#"{"type":"object","properties":{"agents":{"type":"array","items":{"type":"string"},"minItems":1},"need":{"description":"all (if left out), any, {\"first\": K}: K that completed, or majority: the same answer from more than half"},"sources":{"type":"boolean","description":"also list every link that they name once, with who named it"},"timeout":{"type":"string","description":"such as 90s or 5m; then you get what there is, marked as partial"}},"required":["agents"],"additionalProperties":false}"#;
 
@@ -82,6 +91,10 @@ const SEND: &str = r#"{"type":"object","properties":{"to":{"type":"string"},"tex
 const WAIT_MESSAGE: &str = r#"{"type":"object","properties":{"timeout":{"type":"string","description":"such as 90s or 5m"}},"additionalProperties":false}"#;
 
 const FOLLOWUP: &str = r#"{"type":"object","properties":{"agent":{"type":"string","description":"the id of an agent that you spawned and that has completed"},"task":{"type":"string"},"budget":{"type":"object","description":"as for spawn_agent"},"timeout":{"type":"string"},"detach":{"type":"boolean"}},"required":["agent","task"],"additionalProperties":false}"#;
+
+const DELEGATE: &str = r#"{"type":"object","properties":{"agent":{"type":"string","description":"which role it has"},"task":{"type":"string","description":"what it talks about with the person, and when it is done"},"id":{"type":"string","description":"what it is called; drawn if left out"},"turns":{"type":"integer","description":"how many of your last turns it knows; 20 if left out"},"budget":{"type":"object","description":"as for spawn_agent"}},"required":["agent","task"],"additionalProperties":false}"#;
+
+const HAND_BACK: &str = r#"{"type":"object","properties":{"message":{"type":"string","description":"the outcome"}},"required":["message"],"additionalProperties":false}"#;
 
 const LIST: &str = r#"{"type":"object","properties":{},"additionalProperties":false}"#;
 
@@ -94,6 +107,8 @@ const READ_CONTEXT: &str = r#"{"type":"object","properties":{"key":{"type":"stri
 const WRITE_CONTEXT: &str = r#"{"type":"object","properties":{"key":{"type":"string","description":"letters, digits and `_.-`, such as plan or report.draft"},"value":{"description":"any JSON value"},"expect_version":{"type":"integer","description":"write only if the value still has this version; 0 if there must be none"}},"required":["key","value"],"additionalProperties":false}"#;
 
 const LIST_CONTEXT: &str = r#"{"type":"object","properties":{"prefix":{"type":"string","description":"only keys that begin so"}},"additionalProperties":false}"#;
+
+const SPAWN_RULES_7: &str = r#"{"type":"object","properties":{"agent":{"type":"string","description":"which role it has"},"goal":{"type":"string","description":"everything that it has to know"},"id":{"type":"string","description":"what it is called; drawn if left out"},"budget":{"type":"object","description":"the most that it may use; yours holds in any case","properties":{"cost_usd":{"type":"number"},"tokens":{"type":"integer"},"steps":{"type":"integer"},"tool_calls":{"type":"integer"},"retries":{"type":"integer"},"timeout":{"type":"string"},"lend":{"type":"boolean","description":"set it aside for this agent alone"},"answer_reserve":{"type":"integer","description":"percent that agents below it must leave"},"on_low":{"description":"halt, shrink, or {\"downgrade\": MODEL}"}},"additionalProperties":false},"share":{"description":"what it knows beside its goal: goal (nothing), briefing (what you were told), thread (your context messages, as they come), or {\"fork\": N} (your last N turns)"},"tools":{"type":"array","items":{"type":"string"},"description":"fewer tools than its role has"},"model":{"type":"string"},"timeout":{"type":"string","description":"such as 90s or 5m"},"detach":{"type":"boolean","description":"go on at once and collect later"}},"required":["agent","goal"],"additionalProperties":false}"#;
 
 const ASK_RULES_7: &str = r#"{"type":"object","properties":{"question":{"type":"string"},"timeout":{"type":"string","description":"such as 10m; a day if left out"},"default":{"type":"string","description":"what counts as the answer if nobody answers in time"},"on_timeout":{"enum":["fail","default","cancel"],"description":"what happens if nobody answers in time: fail (you are told and decide), default (needs `default`), or cancel (you end there)"}},"required":["question"],"additionalProperties":false}"#;
 

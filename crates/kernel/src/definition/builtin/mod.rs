@@ -10,10 +10,13 @@ pub enum Builtin {
     SpawnAgent,
     WaitAgent,
     SendMessage,
-    /// Give a completed child one more task.
     /// Wait for a message of another agent.
     WaitMessage,
+    /// Give a completed child one more task.
     FollowupTask,
+    /// Let a new agent talk to the person until it hands back.
+    DelegateToAgent,
+    HandBack,
     /// List the agents of the tree.
     ListAgents,
     CancelAgent,
@@ -26,7 +29,7 @@ pub enum Builtin {
 }
 
 impl Builtin {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::SpawnAgent,
         Self::WaitAgent,
         Self::SendMessage,
@@ -39,7 +42,12 @@ impl Builtin {
         Self::ListContext,
         Self::RunPipeline,
         Self::WaitMessage,
+        Self::DelegateToAgent,
+        Self::HandBack,
     ];
+
+    /// Those that start agents.
+    pub const STARTING: [Self; 3] = [Self::SpawnAgent, Self::RunPipeline, Self::DelegateToAgent];
 
     /// Those of a tree under these rules.
     pub fn under(rules: u32) -> impl Iterator<Item = Self> {
@@ -49,7 +57,7 @@ impl Builtin {
     /// The first rules that know it.
     const fn since(self) -> u32 {
         match self {
-            Self::WaitMessage => 8,
+            Self::WaitMessage | Self::DelegateToAgent | Self::HandBack => 8,
             Self::ReadContext | Self::WriteContext | Self::ListContext | Self::RunPipeline => 5,
             Self::SpawnAgent
             | Self::WaitAgent
@@ -79,6 +87,8 @@ impl Builtin {
             Self::SendMessage => "send_message",
             Self::WaitMessage => "wait_message",
             Self::FollowupTask => "followup_task",
+            Self::DelegateToAgent => "delegate_to_agent",
+            Self::HandBack => "hand_back",
             Self::ListAgents => "list_agents",
             Self::CancelAgent => "cancel_agent",
             Self::AskHuman => "ask_human",

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::problem::Problems;
-use super::{Graph, GraphPlaces, GraphSurroundings, NodeIx, NodeKind, ProblemCode};
+use super::{Graph, GraphPlaces, GraphSurroundings, InputSource, NodeIx, NodeKind, ProblemCode, StepInput};
 use crate::primitives::{RoleName, ValueName, limit, nearest};
 
 /// The tree's goal, in every expression.
@@ -30,6 +30,7 @@ pub(super) fn check(
     };
     flow.writers();
     let edges = flow.reads();
+    flow.shared_inputs(around);
     for (member, others) in edges {
         graph.nodes[member as usize].after = others.into_iter().collect();
     }
@@ -51,6 +52,9 @@ fn roles(graph: &Graph, places: &GraphPlaces, around: &GraphSurroundings<'_>, pr
         }
     }
 }
+
+/// What a name begins with that means a shared value.
+const SHARED: &str = StepInput::SHARED_PREFIX;
 
 struct Flow<'a, 'p> {
     graph: &'a Graph,
@@ -208,6 +212,49 @@ impl<'a> Flow<'a, '_> {
             }
         }
         edges
+    }
+
+    /// Values that agents write, of which a graph only knows whether any of them can.
+    fn shared_inputs(&mut self, around: &GraphSurroundings<'_>) {
+        let Some(shared) = &around.shared else { return };
+        let graph = self.graph;
+        for (ix, node) in (0..).zip(&graph.nodes) {
+            if let Some(name) = node.output_to.as_ref().filter(|name| name.as_str().starts_with(SHARED)) {
+                let message = format!("`{name}` would be a value that agents write with `write_context`");
+                let help = "choose a name that does not begin with `shared.`";
+                self.add(ProblemCode::BadValue, ix, "output_to", message, help);
+            }
+        }
+        for (ix, _, step) in graph.steps() {
+            for input in step.inputs.iter().filter(|input| input.source == InputSource::Shared) {
+                let StepInput { name, .. } = input;
+                let (message, help) = if name.is_reserved() {
+                    let message = format!("`{name}` cannot be an input");
+                    (message, "it changes with every step; an agent reads it with `read_context`".to_owned())
+                } else if self.writers.keys().any(|(output, _)| *output == name.as_str()) {
+                    (
+                        format!("`{name}` is an output of this graph"),
+                        format!("write `{name}`, without `shared.`"),
+                    )
+                } else if !shared.is_known(name) {
+                    let meant = nearest::nearest(name.as_str(), &shared.declared());
+                    let help = match meant {
+                        Some(meant) => format!("did you mean `shared.{meant}`?"),
+                        None => shared.help.to_owned(),
+                    };
+                    (format!("unknown shared value `{name}`"), help)
+                } else if !shared.access.may_read(&step.agent_id, name) {
+                    let message = format!("`{}` may not read the shared value `{name}`", step.agent_id);
+                    (message, "add it to `read` in the rule of that value".to_owned())
+                } else if !shared.can_exist(name) {
+                    let help = "give an agent that may write it the tool `write_context`".to_owned();
+                    (format!("no agent can write the shared value `{name}`"), help)
+                } else {
+                    continue;
+                };
+                self.add(ProblemCode::MissingInput, ix, "input_from", message, help);
+            }
+        }
     }
 
     fn find(&self, read: &Read<'_>) -> Availability {
@@ -382,7 +429,8 @@ fn reads_of(graph: &Graph, ix: NodeIx) -> Vec<Read<'_>> {
                 let own = node.output_to.as_ref().map(ValueName::as_str);
                 undo.task.names().filter(|name| Some(*name) != own).for_each(|name| expression("undo", name));
             }
-            reads.extend(step.inputs.iter().map(|input| {
+            let outputs = step.inputs.iter().filter(|input| input.source == InputSource::Output);
+            reads.extend(outputs.map(|input| {
                 let (name, optional) = (input.name.as_str(), input.optional);
                 Read { node: ix, key: "input_from", name, optional, in_expression: false }
             }));

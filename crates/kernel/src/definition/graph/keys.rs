@@ -4,11 +4,12 @@ pub(super) const GRAPH: [&str; 5] = ["mode", "steps", "on_partial_success", "max
 /// Each says what a node is; exactly one of them is among its keys.
 pub(super) const KINDS: [&str; 9] =
     ["agent_id", "sequence", "parallel", "map", "race", "vote", "loop", "choose", "ask"];
-pub(super) const STEP: [&str; 12] = [
+pub(super) const STEP: [&str; 13] = [
     "id",
     "agent_id",
     "task_description",
     "input_from",
+    "on_missing",
     "output_to",
     "required",
     "when",

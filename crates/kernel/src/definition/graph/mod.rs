@@ -11,10 +11,14 @@ mod places;
 mod problem;
 mod shape;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::definition::{AnswerForm, BudgetSpec, Condition, Expression, OutputSchema, Template};
+use crate::definition::{
+    AnswerForm, BudgetSpec, Condition, Expression, OutputSchema, SharedAccess, Template,
+};
 use crate::primitives::{RoleName, StepId, ValueName};
 
 pub use places::GraphPlaces;
@@ -145,6 +149,9 @@ pub struct GraphStep {
     pub task: Template,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<StepInput>,
+    /// What happens if a shared value among the inputs is not written yet.
+    #[serde(default, skip_serializing_if = "OnMissing::is_wait")]
+    pub on_missing: OnMissing,
     /// The schema of its answer; the role's applies if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Box<OutputSchema>>,
@@ -161,6 +168,57 @@ pub struct StepInput {
     /// Whether the step also runs without it.
     #[serde(default, skip_serializing_if = "crate::primitives::is_false")]
     pub optional: bool,
+    #[serde(default, skip_serializing_if = "InputSource::is_output")]
+    pub source: InputSource,
+}
+
+/// Who writes a value that a step's agent is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputSource {
+    /// A step of the same graph, or whoever started the tree.
+    #[default]
+    Output,
+    /// Any agent, with `write_context`.
+    Shared,
+}
+
+/// What happens when a step begins and a shared value that it is given is not written yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnMissing {
+    /// The step waits for it, as long as an agent is left that could write it.
+    #[default]
+    Wait,
+    /// As if the step that writes an output did not succeed.
+    Fail,
+}
+
+impl InputSource {
+    const fn is_output(&self) -> bool {
+        matches!(self, Self::Output)
+    }
+}
+
+impl OnMissing {
+    const fn is_wait(&self) -> bool {
+        matches!(self, Self::Wait)
+    }
+}
+
+impl StepInput {
+    /// What a name begins with that means a shared value.
+    pub const SHARED_PREFIX: &str = "shared.";
+}
+
+impl fmt::Display for StepInput {
+    /// As its author writes it, without the mark of an optional one.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.source == InputSource::Shared {
+            f.write_str(Self::SHARED_PREFIX)?;
+        }
+        self.name.fmt(f)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -267,8 +325,40 @@ pub struct GraphSurroundings<'a> {
     pub role_names: Vec<&'a str>,
     /// The names that have a value before it starts.
     pub given: Vec<&'a str>,
+    /// The values that agents write with `write_context`; absent if no name means one, as before rules 8.
+    pub shared: Option<SharedSurroundings<'a>>,
     /// The most steps and groups.
     pub nodes_max: usize,
+}
+
+/// What a graph's shared inputs are checked against.
+pub struct SharedSurroundings<'a> {
+    /// The rules of the tree, which also declare its values.
+    pub access: &'a SharedAccess,
+    /// The roles whose agents can write values at all.
+    pub writers: Vec<&'a RoleName>,
+    /// Whether a value exists before the graph starts.
+    pub has_value: &'a dyn Fn(&ValueName) -> bool,
+    /// What the author of the graph can do about a value that is not declared.
+    pub help: &'a str,
+}
+
+impl<'a> SharedSurroundings<'a> {
+    /// Whether the tree declares the value, or it exists already.
+    fn is_known(&self, name: &ValueName) -> bool {
+        (self.has_value)(name) || self.access.rule(name).is_some()
+    }
+
+    /// Whether it exists already, or an agent of any role can write it.
+    fn can_exist(&self, name: &ValueName) -> bool {
+        (self.has_value)(name) || self.writers.iter().any(|role| self.access.may_write(role, name))
+    }
+
+    /// The values that are declared by their whole names.
+    fn declared(&self) -> Vec<&'a str> {
+        let patterns = self.access.rules().map(|(pattern, _)| pattern.as_str());
+        patterns.filter(|pattern| !pattern.ends_with('*')).collect()
+    }
 }
 
 impl Graph {
@@ -289,7 +379,7 @@ impl Graph {
         around: &GraphSurroundings<'_>,
     ) -> Result<(Self, GraphPlaces), Vec<GraphProblem>> {
         let mut problems = problem::Problems::default();
-        let parsed = parse::parse(written, around.nodes_max, &mut problems);
+        let parsed = parse::parse(written, around, &mut problems);
         let Some((mut graph, places)) = parsed else { return Err(problems.into_all()) };
         flow::check(&mut graph, &places, around, &mut problems);
         if problems.is_empty() { Ok((graph, places)) } else { Err(problems.into_all()) }
@@ -317,6 +407,22 @@ impl Graph {
     #[must_use]
     pub fn nodes(&self) -> &[GraphNode] {
         &self.nodes
+    }
+
+    /// The step or group with this id.
+    #[must_use]
+    pub fn find(&self, id: &StepId) -> Option<NodeIx> {
+        let place = self.nodes.iter().position(|node| node.id == *id)?;
+        NodeIx::try_from(place).ok()
+    }
+
+    /// Whether a node runs more than once: in a map, a loop or a vote.
+    #[must_use]
+    pub fn repeats(&self, ix: NodeIx) -> bool {
+        let is_repeated = |kind: &NodeKind| {
+            matches!(kind, NodeKind::Map { .. } | NodeKind::Loop { .. } | NodeKind::Vote { .. })
+        };
+        self.up(ix).skip(1).any(|above| is_repeated(&self.node(above).kind))
     }
 
     /// Panics if there is no such node: an index is only handed out for one that exists.

@@ -12,8 +12,8 @@ use fields::bare;
 use super::places::{GraphPath, Origin};
 use super::problem::Problems;
 use super::{
-    AskStep, AskTimeout, Graph, GraphNode, GraphPlaces, GraphStep, Majority, Members, Missing, NodeIx,
-    NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, ProblemCode, VoteRule, keys,
+    AskStep, AskTimeout, Graph, GraphNode, GraphPlaces, GraphStep, GraphSurroundings, Majority, Members,
+    Missing, NodeIx, NodeKind, OnMaxRounds, OnPartialSuccess, OnTie, ProblemCode, VoteRule, keys,
 };
 use crate::definition::{AnswerForm, Condition, Expression, Template};
 use crate::primitives::{RoleName, StepId, ValueName, limit, nearest};
@@ -21,7 +21,7 @@ use crate::primitives::{RoleName, StepId, ValueName, limit, nearest};
 /// `None` if nothing of it can be used further.
 pub(super) fn parse(
     written: &Value,
-    nodes_max: usize,
+    around: &GraphSurroundings<'_>,
     problems: &mut Problems,
 ) -> Option<(Graph, GraphPlaces)> {
     let Some(keys) = written.as_object().map(Fields) else {
@@ -41,6 +41,7 @@ pub(super) fn parse(
         nodes: Vec::new(),
         queue: VecDeque::new(),
         unnamed: id.clone(),
+        has_shared: around.shared.is_some(),
     };
     reader.unknown_keys(0, keys, &keys::GRAPH);
     let mode: Mode = reader.word(0, keys, "mode").unwrap_or_default();
@@ -55,9 +56,9 @@ pub(super) fn parse(
     let node = GraphNode { budget, ..reader.plain(kind, None) };
     reader.nodes.push(Draft { id: Some(id), word: "pipeline", node });
     while let Some((value, level)) = reader.queue.pop_front() {
-        if reader.nodes.len() >= nodes_max {
+        if reader.nodes.len() >= around.nodes_max {
             let (message, help) = (
-                format!("the graph has more than {nodes_max} steps and groups"),
+                format!("the graph has more than {} steps and groups", around.nodes_max),
                 "split it, or use `map` for steps that are alike",
             );
             reader.problems.add(ProblemCode::TooLarge, Vec::new, message, help);
@@ -155,6 +156,8 @@ struct Reader<'v, 'p> {
     queue: VecDeque<(&'v Value, usize)>,
     /// Stands for the id of every node until all are read.
     unnamed: StepId,
+    /// Whether names may mean shared values.
+    has_shared: bool,
 }
 
 impl<'v> Reader<'v, '_> {
@@ -237,10 +240,11 @@ impl<'v> Reader<'v, '_> {
         let agent_id: Option<RoleName> = self.name(ix, keys, "agent_id");
         let task = self.source(ix, keys, "task_description", Template::parse);
         let inputs = self.inputs(ix, keys);
+        let on_missing = self.on_missing(ix, keys, &inputs);
         let output_schema = self.schema(ix, keys, "output_schema");
         let undo = self.undo(ix, keys, agent_id.as_ref());
         let (Some(agent_id), Some(task)) = (agent_id, task) else { return self.placeholder(parent) };
-        let step = GraphStep { agent_id, task, inputs, output_schema, undo };
+        let step = GraphStep { agent_id, task, inputs, on_missing, output_schema, undo };
         self.finish(ix, keys, parent, NodeKind::Step(Box::new(step)), "step");
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Graph, GraphProblem, GraphSurroundings, NodeKind, ProblemCode};
+use super::{Graph, GraphProblem, GraphSurroundings, InputSource, NodeKind, ProblemCode, SharedSurroundings};
 use crate::primitives::limit;
 
 fn parse(written: &Value) -> Result<Graph, Vec<GraphProblem>> {
@@ -15,6 +15,7 @@ fn parse_with(written: &Value, given: &[&str], nodes_max: usize) -> Result<Graph
         roles: &|role| roles.contains(&role.as_str()),
         role_names: roles.to_vec(),
         given: given.to_vec(),
+        shared: None,
         nodes_max,
     };
     Graph::parse(written, &around)
@@ -261,4 +262,96 @@ fn a_journal_with_nodes_that_do_not_fit_together_is_refused() {
     assert!(broken(|nodes| *nodes = json!([])));
     assert!(!broken(|_| {}));
     assert!(matches!(graph.node(0).kind, NodeKind::Sequence { .. }));
+}
+
+/// A graph in a tree that declares these shared values, where `plan` exists already.
+fn shared_problems(input_from: &str, more: &Value) -> Vec<String> {
+    let rules = json!({
+        "plan": { "write": [] },
+        "notes": {},
+        "secret": { "read": ["critic"] },
+        "closed": { "write": [] },
+    });
+    let access = serde_json::from_value(rules).unwrap();
+    let writer = "writer".parse().unwrap();
+    let shared = SharedSurroundings {
+        access: &access,
+        writers: vec![&writer],
+        has_value: &|name| name.as_str() == "plan",
+        help: "declare it",
+    };
+    let roles = ["writer", "critic"];
+    let around = GraphSurroundings {
+        roles: &|role| roles.contains(&role.as_str()),
+        role_names: roles.to_vec(),
+        given: vec!["docs"],
+        shared: Some(shared),
+        nodes_max: limit::GRAPH_NODES_MODEL_MAX,
+    };
+    let mut second = json!({ "input_from": [input_from] });
+    second.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let steps = [step("a", &json!({ "output_to": "draft" })), step("b", &second)];
+    match Graph::parse(&sequence(&steps), &around) {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems.iter().map(ToString::to_string).collect(),
+    }
+}
+
+#[test]
+fn shared_inputs_are_checked_before_anything_runs() {
+    let none = json!({});
+    for name in ["shared.plan", "shared.notes", "shared.notes?", "draft", "docs"] {
+        assert_eq!(shared_problems(name, &none), Vec::<String>::new(), "{name}");
+    }
+    let found: Vec<String> = [
+        "shared.nots",
+        "shared.something-else",
+        "shared.draft",
+        "shared.secret",
+        "shared.closed",
+        "shared.pipeline.progress",
+        "shared.",
+    ]
+    .iter()
+    .flat_map(|name| shared_problems(name, &none))
+    .collect();
+    let at = "steps[1].input_from: ";
+    assert_eq!(
+        found,
+        [
+            format!("{at}unknown shared value `nots`: did you mean `shared.notes`?"),
+            format!("{at}unknown shared value `something-else`: declare it"),
+            format!("{at}`draft` is an output of this graph: write `draft`, without `shared.`"),
+            format!(
+                "{at}`writer` may not read the shared value `secret`: add it to `read` in the rule of that value"
+            ),
+            format!(
+                "{at}no agent can write the shared value `closed`: give an agent that may write it the tool `write_context`"
+            ),
+            format!(
+                "{at}`pipeline.progress` cannot be an input: it changes with every step; an agent reads it with `read_context`"
+            ),
+            format!(
+                "{at}`` is not a valid value name: 1 to 64 characters of A-Z, a-z, 0-9 and `_.-`, the first a letter or `_`"
+            ),
+        ]
+    );
+    let found = shared_problems("draft", &json!({ "on_missing": "fail" }));
+    assert!(found[0].contains("`on_missing` without a shared value to wait for"), "{found:?}");
+    let found = shared_problems("draft", &json!({ "output_to": "shared.x" }));
+    assert!(found[0].contains("`shared.x` would be a value that agents write"), "{found:?}");
+    let found = shared_problems("shared.notes", &json!({ "on_missing": "later" }));
+    assert!(found[0].contains("bad `on_missing`"), "{found:?}");
+}
+
+/// Before rules 8, `shared.plan` was a name like any other.
+#[test]
+fn without_shared_values_a_name_is_the_output_of_a_step() {
+    let written = sequence(&[
+        step("a", &json!({ "output_to": "shared.plan" })),
+        step("b", &json!({ "input_from": ["shared.plan"] })),
+    ]);
+    let graph = parse(&written).unwrap();
+    let inputs: Vec<_> = graph.steps().flat_map(|(_, _, step)| &step.inputs).collect();
+    assert_eq!(inputs[0].source, InputSource::Output);
 }

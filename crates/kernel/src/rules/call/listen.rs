@@ -12,16 +12,7 @@ const SINCE: u32 = 8;
 
 /// Returns whether any wait ended.
 pub(crate) fn end_idle_waits(draft: &mut Draft<'_>) -> bool {
-    if draft.rules() < SINCE || !draft.calls().all_rest() {
-        return false;
-    }
-    // What drives an agent without turns may do anything. One that stands for steps does nothing by itself.
-    let acts_freely = |ix: AgentIx| {
-        let Some(agent) = draft.agents().living(ix) else { return false };
-        let is_free = agent.open.is_empty() || draft.turns_of(ix).is_none();
-        is_free && request::check_not_for_steps(draft, ix).is_ok()
-    };
-    if draft.agents().all().any(acts_freely) {
+    if draft.rules() < SINCE || !draft.calls().any_listens() || !all_wait(draft) {
         return false;
     }
     let is_listening = |work: &Work| matches!(work, Work::Wait(WaitFor::Message));
@@ -34,4 +25,18 @@ pub(crate) fn end_idle_waits(draft: &mut Draft<'_>) -> bool {
         }
     }
     true
+}
+
+/// Whether every agent waits for another, so that nothing happens without a person.
+pub(crate) fn all_wait(draft: &Draft<'_>) -> bool {
+    if !draft.calls().all_rest() {
+        return false;
+    }
+    // What drives an agent without turns may do anything. One that stands for steps does nothing by itself.
+    let acts_freely = |ix: AgentIx| {
+        let Some(agent) = draft.agents().living(ix) else { return false };
+        let is_free = agent.open.is_empty() || draft.turns_of(ix).is_none();
+        is_free && request::check_not_for_steps(draft, ix).is_ok()
+    };
+    !draft.agents().all().any(acts_freely)
 }

@@ -15,5 +15,5 @@ pub(crate) use admit::{Admitted, admit, given_up, park, reconsider_waiting, susp
 pub(crate) use choose::{affordable_input, affordable_output, check_model, fallback, model_work, turn_work};
 pub(crate) use cost::{first_attempt, used, used_in_vain};
 pub(crate) use end::{attempt_failed, end, end_asked_by, end_questions, end_running};
-pub(crate) use listen::end_idle_waits;
+pub(crate) use listen::{all_wait, end_idle_waits};
 pub(crate) use wake::{ended_of, wake_spawner, wake_waits};

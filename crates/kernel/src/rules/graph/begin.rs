@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Scope, Work, end_frame, holder, is_live, look, run, step_values};
+use super::{Scope, Work, end_frame, holder, is_live, look, replan, run, shared_inputs, step_values};
 use crate::budget::Terms;
 use crate::context::Frame as AnswerFrame;
 use crate::definition::{
-    Allow, AskStep, AskTimeout, BudgetSpec, Caps, Definition, Graph, GraphNode, GraphStep, GraphSurroundings,
-    Network, NodeIx, NodeKind, OnPartialSuccess, Recursion, Refusal, Share,
+    Allow, AskStep, AskTimeout, BudgetSpec, Builtin, Caps, Definition, Graph, GraphNode, GraphStep,
+    GraphSurroundings, Network, NodeIx, NodeKind, Recursion, Refusal, Share, SharedSurroundings,
 };
 use crate::primitives::{Actor, AgentId, Body, ModelName, RoleName, ThreadId, ValueName, cut, limit};
 use crate::record::{
@@ -20,7 +20,7 @@ use crate::rules::request::{
     AtSpentCeiling, Collect, Spawn, Start, check_agents, check_depth, check_room, room_for_call, terms,
 };
 use crate::rules::{Draft, clock, shared};
-use crate::world::{AgentIx, GraphRun};
+use crate::world::{AgentIx, GraphRun, NodeFrame};
 
 /// A frame that is to begin.
 #[derive(Clone, Copy)]
@@ -113,6 +113,18 @@ fn checked(draft: &Draft<'_>, caller: AgentIx, written: &Value) -> Result<Graph,
     if definition.roles.contains_key(&RoleName::of_graphs()) {
         return Err(Refusal::ReservedId { agent: AgentId::of_role(&RoleName::of_graphs()) });
     }
+    let writes = Builtin::WriteContext.as_str();
+    let shared = SharedSurroundings {
+        access: &definition.shared,
+        writers: definition
+            .roles
+            .iter()
+            .filter(|(_, role)| role.caps.tools.has(writes))
+            .map(|(name, _)| name)
+            .collect(),
+        has_value: &|name| draft.shared().find(name).is_some(),
+        help: "write it with `write_context` before",
+    };
     let around = GraphSurroundings {
         roles: &|role| definition.roles.contains_key(role) && caps.spawn.has(role),
         role_names: definition
@@ -122,6 +134,7 @@ fn checked(draft: &Draft<'_>, caller: AgentIx, written: &Value) -> Result<Graph,
             .map(RoleName::as_str)
             .collect(),
         given: definition.inputs.keys().map(ValueName::as_str).collect(),
+        shared: Some(shared).filter(|_| draft.rules() >= shared_inputs::SINCE),
         nodes_max: limit::GRAPH_NODES_MODEL_MAX,
     };
     let problems = |problems: Vec<crate::definition::GraphProblem>| Refusal::BadGraph {
@@ -171,6 +184,7 @@ fn stand_in(
         repeats: budget.repeats.unwrap_or_default(),
         due: crate::record::Due::default(),
         attachment,
+        talks: false,
         output_schema: None,
     }
 }
@@ -189,9 +203,10 @@ pub(super) fn begin(draft: &mut Draft<'_>, graph: AgentIx, begin: Begin, work: &
     let node = found.node(begin.node);
     let frame = run(draft, graph).next_frame();
     let prepared = prepare(draft, graph, node, &begin);
-    let (items, prepared) = match prepared {
-        Ok(Prepared::Items(items)) => (Some(items), Ok(Prepared::Group)),
-        other => (None, other),
+    let (items, waits_for, prepared) = match prepared {
+        Ok(Prepared::Items(items)) => (Some(items), Vec::new(), Ok(Prepared::Group)),
+        Ok(Prepared::Wait(names)) => (None, names, Ok(Prepared::Wait(Vec::new()))),
+        other => (None, Vec::new(), other),
     };
     let name = name(run(draft, graph), node, &begin);
     let start = NodeStart {
@@ -204,14 +219,12 @@ pub(super) fn begin(draft: &mut Draft<'_>, graph: AgentIx, begin: Begin, work: &
         attempt: begin.attempt,
         of: begin.of,
         items,
+        waits_for,
     };
     draft.record(Event::NodeStarted(Box::new(start)));
     let begun = prepared.and_then(|prepared| match prepared {
-        Prepared::Step(task) => {
-            let spawned = spawn(draft, graph, frame, node, &begin, task);
-            spawned
-                .map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.text(draft.rules())))
-        }
+        Prepared::Step(task) => spawn(draft, graph, frame, node, &begin, task),
+        Prepared::Wait(_) => Ok(()),
         Prepared::Ask(question) => ask(draft, graph, &begin, node, question),
         Prepared::Group | Prepared::Items(_) => {
             work.push(frame);
@@ -224,9 +237,29 @@ pub(super) fn begin(draft: &mut Draft<'_>, graph: AgentIx, begin: Begin, work: &
     }
 }
 
+/// Begins a step whose values are all there now.
+pub(super) fn begin_waiting_step(draft: &mut Draft<'_>, graph: AgentIx, frame: FrameIx, work: &mut Work) {
+    let found = Arc::clone(&run(draft, graph).graph);
+    let Some(waiting) = run(draft, graph).frame(frame) else { return };
+    let NodeFrame { node, within, place, attempt, of, .. } = *waiting;
+    let begin = Begin { node, within, place, attempt, of };
+    let node = found.node(node);
+    let Some(step) = node.step() else { return };
+    let begun = match task(draft, run(draft, graph), step, &begin) {
+        Ok(Prepared::Step(task)) => spawn(draft, graph, frame, node, &begin, task),
+        Ok(_) => return,
+        Err(end) => Err(end),
+    };
+    if let Err(end) = begun {
+        end_frame(draft, graph, frame, end, work);
+    }
+}
+
 /// What is evaluated before a frame begins.
 enum Prepared {
     Step(Task),
+    /// For these shared values.
+    Wait(Vec<ValueName>),
     Ask(String),
     Group,
     /// The items of a map, as JSON.
@@ -241,6 +274,9 @@ struct Task {
 
 fn prepare(draft: &Draft<'_>, graph: AgentIx, node: &GraphNode, begin: &Begin) -> Result<Prepared, NodeEnd> {
     let run = run(draft, graph);
+    if run.is_skipped(begin.node) && begin.of == StartOf::Node {
+        return Err(NodeEnd::Skipped { why: Skip::Person });
+    }
     let scope = Scope::before(draft, run, begin);
     if begin.of == StartOf::Undo {
         let (Some(undo), Some(step)) = (run.undo.last(), node.step()) else { return Ok(Prepared::Group) };
@@ -255,7 +291,7 @@ fn prepare(draft: &Draft<'_>, graph: AgentIx, node: &GraphNode, begin: &Begin) -
         }
     }
     match &node.kind {
-        NodeKind::Step(step) => task(draft, run, step, begin).map(Prepared::Step),
+        NodeKind::Step(step) => task(draft, run, step, begin),
         NodeKind::Ask(ask) => match ask.question.render(&scope) {
             Ok(question) if !question.trim().is_empty() => Ok(Prepared::Ask(question)),
             Ok(_) => Err(NodeEnd::failed(FailureCode::BadTemplate, "the question is empty")),
@@ -287,18 +323,17 @@ fn prepare(draft: &Draft<'_>, graph: AgentIx, node: &GraphNode, begin: &Begin) -
     }
 }
 
-fn task(draft: &Draft<'_>, run: &GraphRun, step: &GraphStep, begin: &Begin) -> Result<Task, NodeEnd> {
-    let inputs = step_values::inputs(draft, run, begin.within, step).map_err(|name| {
-        if run.graph.on_partial_success == OnPartialSuccess::Fail {
-            let message = format!("its input `{name}` has no value, because the step that writes it did not succeed: write `{name}?` to go without it");
-            return NodeEnd::failed(FailureCode::MissingInput, message);
-        }
-        NodeEnd::Skipped { why: Skip::Missing(name.to_string()) }
-    })?;
+fn task(draft: &Draft<'_>, run: &GraphRun, step: &GraphStep, begin: &Begin) -> Result<Prepared, NodeEnd> {
+    let inputs = match step_values::inputs(draft, run, begin.within, step) {
+        Ok(inputs) => inputs,
+        Err(missing) => return shared_inputs::missing(run, step, &missing).map(Prepared::Wait),
+    };
     let goal = step.task.render(&Scope::before(draft, run, begin));
     let goal = goal
         .map_err(|fault| NodeEnd::failed(FailureCode::BadTemplate, format!("`task_description`: {fault}")))?;
-    Ok(Task { role: step.agent_id.clone(), goal, messages: step_values::messages(&inputs) })
+    let instructions = run.instructions(begin.node).map(replan::message);
+    let messages = step_values::messages(&inputs).into_iter().chain(instructions).collect();
+    Ok(Prepared::Step(Task { role: step.agent_id.clone(), goal, messages }))
 }
 
 fn spawn(
@@ -308,7 +343,7 @@ fn spawn(
     node: &GraphNode,
     begin: &Begin,
     task: Task,
-) -> Result<(), Refusal> {
+) -> Result<(), NodeEnd> {
     let parent = holder(run(draft, graph), graph, begin.within);
     let schema =
         node.step().and_then(|step| step.output_schema.clone()).filter(|_| begin.of == StartOf::Node);
@@ -327,9 +362,13 @@ fn spawn(
         collect: Collect::Detached,
         share: Some(Share::Goal),
         messages,
+        talks: false,
         frame: AnswerFrame { window: None, output_schema: schema },
     };
-    spawn.decide_step(draft, &by, frame).map(drop)
+    let spawned = spawn.decide_step(draft, &by, frame);
+    spawned
+        .map(drop)
+        .map_err(|refusal| NodeEnd::failed(FailureCode::from(&refusal), refusal.text(draft.rules())))
 }
 
 fn ask(

@@ -31,6 +31,7 @@ pub(super) fn finish(draft: &mut Draft<'_>, graph: AgentIx, work: &mut Work) {
     let is_enough = run.graph.on_partial_success == OnPartialSuccess::BestEffort && run.successes > 0;
     let exit = match end {
         NodeEnd::Succeeded { .. } | NodeEnd::Skipped { .. } => Exit::Completed,
+        NodeEnd::Cancelled if run.is_ended_by_person() => Exit::Completed,
         NodeEnd::Failed { .. } if is_enough => Exit::Completed,
         NodeEnd::Failed { error, .. } => Exit::Failed { error },
         NodeEnd::Cancelled => Exit::failed(FailureCode::Cancelled, "every step was cancelled"),
@@ -57,6 +58,11 @@ fn result(draft: &Draft<'_>, graph: AgentIx) -> Body {
             limit::TEXT_BYTES_MAX,
         )),
     }
+}
+
+/// What of a graph that runs is done, for the agent that asked for it.
+pub(crate) fn so_far(draft: &Draft<'_>, graph: AgentIx) -> Option<Body> {
+    Some(report(draft.graphs().run(graph)?, &draft.tree().to_string()))
 }
 
 /// What the agent that asked for a graph reads, as JSON.

@@ -6,7 +6,9 @@
 
 mod begin;
 mod finish;
+mod replan;
 mod scope;
+mod shared_inputs;
 mod step_values;
 mod vote;
 
@@ -17,6 +19,9 @@ use crate::rules::{Draft, StepOver, agent, call};
 use crate::world::{AgentIx, AgentState, GraphRun, NodeFrame, World};
 
 pub(crate) use begin::{run_pipeline, start_root};
+pub(crate) use finish::so_far;
+pub(crate) use replan::replan;
+pub(crate) use shared_inputs::{begin_waiting, cancel_waiting, end_idle_wait};
 
 use begin::Begin;
 use scope::Scope;
@@ -34,7 +39,7 @@ pub(crate) fn step_over(draft: &mut Draft<'_>, over: &StepOver) {
     let Some(frame) = run(draft, graph).frame(over.frame) else { return };
     let mut work = Work::new();
     let is_group = frame.of != StartOf::Undo && run(draft, graph).graph.node(frame.node).members().is_some();
-    let is_stopped = stopped_above(draft, graph, over.frame);
+    let is_stopped = stopped_above(draft, graph, over.frame) || run(draft, graph).is_ended_by_person();
     let end = match &over.exit {
         Exit::Cancelled { .. } if is_stopped => NodeEnd::Cancelled,
         Exit::Completed if is_group => NodeEnd::succeeded(),
@@ -65,6 +70,12 @@ fn look(draft: &mut Draft<'_>, graph: AgentIx, work: &mut Work) {
         }
         match next(draft, graph, frame) {
             Next::Wait => {}
+            Next::Begin(_) if run(draft, graph).is_ended_by_person() => {
+                let is_idle = run(draft, graph).frame(frame).is_some_and(|frame| frame.live.is_empty());
+                if is_idle {
+                    end_frame(draft, graph, frame, NodeEnd::Cancelled, work);
+                }
+            }
             Next::Begin(begin) => {
                 // There may be room for another member.
                 work.push(frame);
@@ -265,7 +276,10 @@ fn end_frame(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx, end: NodeEnd, w
         Ok(()) => end,
         Err(refusal) => NodeEnd::failed(FailureCode::from(&refusal), refusal.text(draft.rules())),
     };
-    let is_again = may_retry(run(draft, graph), ix, &end) && !is_stopped;
+    let graph_run = run(draft, graph);
+    let is_again = (may_retry(graph_run, ix, &end) || begins_again(graph_run, ix, &end))
+        && !is_stopped
+        && !graph_run.is_ended_by_person();
     let end = finish::named(end, run(draft, graph), ix, is_again);
     let before = within.is_some_and(|within| stops(draft, graph, within));
     let id = draft.agent_id(graph).clone();
@@ -316,6 +330,11 @@ fn may_retry(run: &GraphRun, ix: FrameIx, end: &NodeEnd) -> bool {
     matches!(end, NodeEnd::Failed { error, .. } if is_worth_it(error)) && frame.attempt < node.retry
 }
 
+/// Whether a person stopped a step so that it begins again.
+fn begins_again(run: &GraphRun, ix: FrameIx, end: &NodeEnd) -> bool {
+    matches!(end, NodeEnd::Failed { .. }) && run.begins_again(ix)
+}
+
 /// Stops every member of a group that runs. They end when nothing of them runs any more.
 fn stop_members(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx) {
     let mut below: Work = run(draft, graph)
@@ -332,6 +351,7 @@ fn stop_members(draft: &mut Draft<'_>, graph: AgentIx, ix: FrameIx) {
             (None, Some(question)) if draft.call(question).is_some() => {
                 call::end(draft, question, Outcome::Cancelled);
             }
+            (None, None) if !frame.waits_for.is_empty() => shared_inputs::cancel(draft, graph, ix),
             (None, _) => below.extend(frame.live.iter().rev().copied()),
         }
     }

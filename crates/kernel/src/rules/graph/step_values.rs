@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::definition::{Builtin, GivenMessage, GraphStep, Refusal};
+use crate::definition::{Builtin, GivenMessage, GraphStep, InputSource, Refusal, StepInput};
 use crate::primitives::{Actor, Body, Category, ValueName, limit};
 use crate::record::{FailureCode, FrameIx, NamedValue, NodeEnd, StartOf};
 use crate::rules::{Draft, shared};
@@ -14,29 +14,32 @@ use super::{node_of, run};
 /// Most bytes of an input in one message: the tags around it need some.
 const PART_BYTES: usize = limit::TEXT_BYTES_MAX - 512;
 
-/// The values that a step reads, by their names; none for one that it can do without.
-pub(super) type Inputs<'s> = Vec<(&'s ValueName, Option<Arc<NamedValue>>)>;
+/// The values that a step reads; none for one that it can do without.
+pub(super) type Inputs<'s> = Vec<(&'s StepInput, Option<Arc<NamedValue>>)>;
 
 /// The values that a step reads, in its order.
 ///
 /// # Errors
-/// The name of one that has no value.
+/// Those that it needs and that have no value.
 pub(super) fn inputs<'s>(
     world: &World,
     run: &GraphRun,
     within: Option<FrameIx>,
     step: &'s GraphStep,
-) -> Result<Inputs<'s>, &'s ValueName> {
+) -> Result<Inputs<'s>, Vec<&'s StepInput>> {
     let scope = Scope::at(world, run, within);
-    let find = |input: &'s crate::definition::StepInput| match scope.find(input.name.as_str()) {
-        None if !input.optional => Err(&input.name),
-        found => Ok((&input.name, found)),
+    let find = |input: &StepInput| match input.source {
+        InputSource::Output => scope.find(input.name.as_str()),
+        InputSource::Shared => world.shared().find(&input.name).and_then(|header| header.value.clone()),
     };
-    step.inputs.iter().map(find).collect()
+    let inputs: Inputs<'s> = step.inputs.iter().map(|input| (input, find(input))).collect();
+    let missing = inputs.iter().filter(|(input, value)| value.is_none() && !input.optional);
+    let missing: Vec<&StepInput> = missing.map(|(input, _)| *input).collect();
+    if missing.is_empty() { Ok(inputs) } else { Err(missing) }
 }
 
 /// Each input as context messages, whole where the tree has all of it.
-pub(super) fn messages(inputs: &[(&ValueName, Option<Arc<NamedValue>>)]) -> Vec<GivenMessage> {
+pub(super) fn messages(inputs: &Inputs<'_>) -> Vec<GivenMessage> {
     let mut messages = Vec::new();
     for (name, value) in inputs {
         match value {

@@ -48,6 +48,7 @@ impl Branch {
             name: draft.definition().name.clone(),
             terms,
             later_ms: draft.now().0.saturating_sub(self.since.0),
+            continuation: None,
         };
         draft.record(Event::TreeBranched(Box::new(branched)));
         // Nothing starts until the branch is run.

@@ -74,6 +74,7 @@ impl Followup {
             share: Some(Share::Goal),
             // A program reads its task alone.
             messages: if is_program { Vec::new() } else { vec![note] },
+            talks: false,
             frame: Frame::default(),
         };
         spawn.decide_after(draft, by, Some(child))

@@ -16,6 +16,7 @@ mod cancel;
 mod charge;
 mod checkpoint;
 mod conclude;
+mod continue_ended;
 mod fail;
 mod finish;
 mod followup;
@@ -26,6 +27,7 @@ mod raise;
 mod record_connections;
 mod redirect;
 mod refresh;
+mod replan;
 mod rollback;
 mod seal;
 mod send;
@@ -49,6 +51,7 @@ pub use cancel::Cancel;
 pub use charge::Charge;
 pub use checkpoint::{Checkpoint, CheckpointReply};
 pub use conclude::Conclude;
+pub use continue_ended::ContinueEnded;
 pub use fail::Fail;
 pub use finish::Finish;
 pub use followup::Followup;
@@ -59,6 +62,7 @@ pub use raise::Raise;
 pub use record_connections::RecordConnections;
 pub use redirect::Redirect;
 pub use refresh::{Refresh, RefreshReply};
+pub use replan::Replan;
 pub use rollback::{Rollback, RollbackReply};
 pub use seal::Seal;
 pub use send::{Send, SendReply};
@@ -94,6 +98,7 @@ pub enum Request {
     Adjust(Adjust),
     Charge(Charge),
     Conclude(Conclude),
+    ContinueEnded(ContinueEnded),
     RecordConnections(RecordConnections),
     Send(Send),
     Publish(Publish),
@@ -108,6 +113,7 @@ pub enum Request {
     Unpause(Unpause),
     Cancel(Cancel),
     Redirect(Redirect),
+    Replan(Replan),
     Raise(Raise),
     Checkpoint(Checkpoint),
     Branch(Branch),
@@ -130,6 +136,7 @@ macro_rules! with_verb {
             Request::Adjust($verb) => $result,
             Request::Charge($verb) => $result,
             Request::Conclude($verb) => $result,
+            Request::ContinueEnded($verb) => $result,
             Request::RecordConnections($verb) => $result,
             Request::Send($verb) => $result,
             Request::Publish($verb) => $result,
@@ -144,6 +151,7 @@ macro_rules! with_verb {
             Request::Unpause($verb) => $result,
             Request::Cancel($verb) => $result,
             Request::Redirect($verb) => $result,
+            Request::Replan($verb) => $result,
             Request::Raise($verb) => $result,
             Request::Checkpoint($verb) => $result,
             Request::Branch($verb) => $result,
@@ -201,8 +209,8 @@ macro_rules! verbs_into_request {
 }
 
 verbs_into_request! {
-    Start Spawn Followup Hold Charge Conclude RecordConnections Send Publish Refresh Broadcast Wait Ask Answer Finish Fail Pause Unpause Cancel
-    Redirect Raise Checkpoint Branch Rollback Withdraw AddModel Adjust WriteValue Seal Unseal
+    Start Spawn Followup Hold Charge Conclude ContinueEnded RecordConnections Send Publish Refresh Broadcast Wait Ask Answer Finish Fail Pause Unpause Cancel
+    Redirect Replan Raise Checkpoint Branch Rollback Withdraw AddModel Adjust WriteValue Seal Unseal
 }
 
 /// The living agent that `by` may act for: itself, or any agent for someone outside.

@@ -7,7 +7,7 @@ use crate::definition::{Refusal, check_said};
 use crate::primitives::{Actor, AgentId, Body, Running, TokenCount, limit};
 use crate::record::{Event, Exit, Work};
 use crate::rules::call::wake_waits;
-use crate::rules::{Draft, agent, signal, turn};
+use crate::rules::{Draft, agent, graph, signal, turn};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,7 +50,9 @@ impl Redirect {
             // A stopped child still ends the call that spawned it.
             agent::drop_waiting(draft, ix, |work| matches!(work, Work::Child(_)));
             for child in draft.agents().children(ix).collect::<Vec<_>>() {
-                agent::end(draft, child, Exit::Cancelled { reason: "redirected".to_owned() }, None);
+                // Whoever asked for a pipeline reads what of it is done.
+                let so_far = if draft.rules() < 8 { None } else { graph::so_far(draft, child) };
+                agent::end(draft, child, Exit::Cancelled { reason: "redirected".to_owned() }, so_far);
             }
         }
         wake_waits(draft, ix);

@@ -81,7 +81,7 @@ impl Rollback {
         }
         let ix = found?;
         // Its wait for a person is in no checkpoint.
-        if turn::is_kept(world, ix) {
+        if turn::is_kept(world, ix) || turn::waits_after_answer(world, ix) {
             return Err(self.no_past("a conversation only goes forward; a branch begins at the checkpoint"));
         }
         let agent = target.clone();

@@ -50,6 +50,9 @@ pub struct Spawn {
     /// Messages that it is given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<GivenMessage>,
+    /// Whether it talks to a person until it hands back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub talks: bool,
     /// Its window size and answer schema.
     #[serde(flatten)]
     pub frame: Frame,
@@ -187,6 +190,7 @@ impl Spawn {
             repeats: repeats(draft.definition(), role, self.budget.repeats, by),
             due,
             attachment,
+            talks: self.talks,
             output_schema: self.frame.output_schema.clone(),
         };
         let goal =

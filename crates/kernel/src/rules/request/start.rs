@@ -94,6 +94,7 @@ impl Start {
             repeats: budget.repeats.unwrap_or_default(),
             due,
             attachment: Attachment::Root,
+            talks: false,
             output_schema: None,
         };
         let goal = Goal { text: &definition.goal, tokens: self.goal_tokens, schema: None };

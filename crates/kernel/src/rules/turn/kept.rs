@@ -1,6 +1,7 @@
-//! A root that is kept: after its answer it does not end but waits for a person, whose next message continues it.
+//! Agents that are kept: after its answer, such an agent does not end but waits for a person, whose next message continues it.
+//! The root of a conversation is one, and every agent that a conversation is handed to.
 
-use crate::definition::Refusal;
+use crate::definition::{Refusal, check_said};
 use crate::primitives::{Actor, AgentId, Body, CallId, Envelope, OutsiderKind, limit};
 use crate::record::{Alarm, Event, Exit, OnTimeout, Outcome, Question, Work};
 use crate::rules::{Draft, agent, call};
@@ -11,15 +12,22 @@ const NEXT: &str = "What next?";
 
 /// Whether an agent waits for a person after its answer.
 pub(crate) fn is_kept(world: &World, ix: AgentIx) -> bool {
-    world.definition().is_kept && world.agents().parent(ix).is_none()
+    let agents = world.agents();
+    let talks = agents.living(ix).is_some_and(|agent| agent.terms.talks);
+    talks || (world.definition().is_kept && agents.parent(ix).is_none())
 }
 
 /// Waits for a person.
-pub(super) fn wait(draft: &mut Draft<'_>, ix: AgentIx) {
+pub(crate) fn wait_for_person(draft: &mut Draft<'_>, ix: AgentIx) {
     let (call, agent) = (draft.calls().next_id(), draft.agent_id(ix).clone());
     let question = Question { is_after_answer: true, ..Question::new(NEXT, OnTimeout::Fail) };
     let alarm = Alarm { timer: draft.next_timer(), at: draft.now().after_ms(limit::KEPT_MS) };
     draft.record(Event::QuestionAsked { call, agent, ask: None, question, alarm });
+}
+
+/// Whether an agent has answered and waits for a person.
+pub(crate) fn waits_after_answer(world: &World, ix: AgentIx) -> bool {
+    waiting(world, ix).is_some()
 }
 
 /// The wait of an agent after its answer.
@@ -76,6 +84,16 @@ pub(crate) fn time_is_up(draft: &mut Draft<'_>, ix: AgentIx) -> bool {
         agent::end(draft, ix, Exit::Completed, None);
     }
     waits
+}
+
+/// An agent that a conversation was handed to gives it back.
+pub(crate) fn hand_back(draft: &mut Draft<'_>, ix: AgentIx, message: String) -> Result<(), Refusal> {
+    if !draft.agent(ix).terms.talks {
+        return Err(Refusal::NothingToHandBack);
+    }
+    check_said("message", &message, limit::TEXT_BYTES_MAX)?;
+    agent::end(draft, ix, Exit::Completed, Some(Body::text(message)));
+    Ok(())
 }
 
 /// Ends an agent with the answer that it gave last.

@@ -31,7 +31,10 @@ use summary::Telling;
 
 use crate::record::WrapUpReason;
 pub(crate) use approve::{answered, remember};
-pub(crate) use kept::{conclude, continue_with, expire, hear, is_kept, time_is_up};
+pub(crate) use kept::{
+    conclude, continue_with, expire, hand_back, hear, is_kept, time_is_up, wait_for_person,
+    waits_after_answer,
+};
 pub(crate) use opening::Opening;
 pub(crate) use opening::Wish;
 pub(crate) use opening::check_category;
@@ -96,7 +99,7 @@ pub(crate) fn said(draft: &mut Draft<'_>, ix: AgentIx, said: &Said<'_>) {
         match (said.mismatch, said.cut_at) {
             (Some(mismatch), cut_at) => repair::repair(draft, ix, mismatch, cut_at),
             (None, Some(output_cap)) => agent::end(draft, ix, truncated(output_cap), None),
-            (None, None) if is_kept(draft, ix) => kept::wait(draft, ix),
+            (None, None) if is_kept(draft, ix) => wait_for_person(draft, ix),
             (None, None) => agent::end(draft, ix, Exit::Completed, None),
         }
         return;

@@ -29,11 +29,11 @@ impl<'a> Lead<'a> {
         now: Time,
     ) -> Option<Self> {
         // Older trees may have a tool of that name.
-        let pipeline = Builtin::RunPipeline.as_str();
-        let runs = caps.tools.has(pipeline) && !definition.tools.contains_key(pipeline);
-        let spawns = (caps.tools.has(Builtin::SpawnAgent.as_str()) || runs)
-            && depth < caps.depth_max
-            && caps.spawn != Allow::only([]);
+        let is_own = |tool: &Builtin| !definition.tools.contains_key(tool.as_str());
+        let starts =
+            |tool: &Builtin| caps.tools.has(tool.as_str()) && (*tool == Builtin::SpawnAgent || is_own(tool));
+        let spawns =
+            Builtin::STARTING.iter().any(starts) && depth < caps.depth_max && caps.spawn != Allow::only([]);
         (role.turns.is_some() && spawns).then_some(Self { definition, model, packet, now })
     }
 

@@ -13,7 +13,7 @@ use crate::primitives::{
     AgentId, AnswerDigest, Body, ByName, CallId, Category, ModelName, RoleName, Seq, ThreadId, Time,
     TokenCount, answer_digest, digest, limit, make_room,
 };
-use crate::record::{Attachment, ExitKind, Header, Spawned, Tie};
+use crate::record::{Attachment, Due, ExitKind, Header, Spawned, Tie};
 use crate::window::{Inbox, KeptChildren, Room, Window};
 use crate::world::{AgentClocks, AgentState, Phase, Progress};
 
@@ -84,6 +84,15 @@ impl Agent {
         self.progress.window.push_with(Header::new(tokens, category, Tie::Letter), &room.images);
     }
 
+    /// It goes on in another tree, alone.
+    pub(crate) fn revive(&mut self, account: AccountIx, due: &Due) {
+        self.account = account;
+        (self.state, self.paused, self.given_up) = (AgentState::Live, false, None);
+        (self.open, self.running, self.kinds, self.family) = Default::default();
+        self.clocks = AgentClocks::from_due(due);
+        self.progress.revive();
+    }
+
     /// Removes a message that it must not read twice.
     pub(crate) fn remove_message(&mut self, letter: Seq) {
         if let Some(place) = self.inbox.take(letter) {
@@ -105,6 +114,8 @@ pub struct AgentTerms {
     pub wrap_up: WrapUp,
     pub repeats: Repeats,
     pub depth: u32,
+    /// Whether it talks to a person until it hands back.
+    pub talks: bool,
     /// A digest of its goal, if its role may recurse: detects a descendant with the same goal.
     pub goal: Option<Box<[u8; 16]>>,
     /// Rules 2 only. Later rules use clocks.
@@ -120,6 +131,7 @@ impl AgentTerms {
             && self.thread == spawned.thread
             && self.deadline == spawned.due.deadline
             && self.on_low == spawned.on_low
+            && self.talks == spawned.talks
             && self.wrap_up == spawned.wrap_up
             && self.repeats == spawned.repeats
             && *self.caps == spawned.caps
@@ -359,7 +371,7 @@ impl Agents {
             kinds: Kinds::default(),
             progress: Progress::default(),
             inbox: Inbox::default(),
-            clocks: AgentClocks::from_spawned(spawned),
+            clocks: AgentClocks::from_due(&spawned.due),
             given_up: None,
         };
         if let Some(sibling) = sibling {
@@ -396,6 +408,13 @@ impl Agents {
         }
         if let Some((_, slot)) = self.slots.get_index_mut(ix.place()) {
             *slot = Slot::Ended(Box::new(ended));
+        }
+    }
+
+    /// The root lives again, in a tree that continues this one.
+    pub(crate) fn revive_root(&mut self, agent: Box<Agent>) {
+        if let Some((_, slot)) = self.slots.get_index_mut(AgentIx::FIRST.place()) {
+            *slot = Slot::Living(agent);
         }
     }
 
@@ -436,6 +455,7 @@ impl Agents {
             wrap_up: spawned.wrap_up,
             repeats: spawned.repeats,
             depth: parent.map_or(0, |parent| parent.terms.depth + 1),
+            talks: spawned.talks,
             goal: recurses.then(|| Box::new(digest(&spawned.goal))),
             deadline: spawned.due.deadline,
         })

@@ -4,7 +4,7 @@
 pub(super) use crate::record::ClockKind;
 
 use crate::primitives::Time;
-use crate::record::{Alarm, Due, Spawned};
+use crate::record::{Alarm, Due};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentClock {
@@ -59,8 +59,8 @@ pub(crate) struct AgentClocks {
 
 impl AgentClocks {
     /// The clocks of a new agent. Rules 2 had only deadlines, which never pause.
-    pub(crate) fn from_spawned(spawned: &Spawned) -> Option<Box<Self>> {
-        let Due { alarm, early_ms, timeout_ms, wall, active_ms, .. } = spawned.due;
+    pub(crate) fn from_due(due: &Due) -> Option<Box<Self>> {
+        let Due { alarm, early_ms, timeout_ms, wall, active_ms, .. } = *due;
         if alarm.is_none() && active_ms.is_none() {
             return None;
         }

@@ -200,6 +200,11 @@ impl Progress {
         self.trouble = (*trouble != FailureState::default()).then_some(trouble);
     }
 
+    /// It goes on in another tree, with its context alone.
+    pub(crate) fn revive(&mut self) {
+        (self.turns, self.trouble, self.repeated) = Default::default();
+    }
+
     /// The event with its model's last text.
     #[must_use]
     pub fn last(&self) -> Option<Seq> {

@@ -145,6 +145,8 @@ pub(super) fn is_counted(ask: &ToolAsk) -> bool {
             Builtin::SpawnAgent
             | Builtin::SendMessage
             | Builtin::FollowupTask
+            | Builtin::DelegateToAgent
+            | Builtin::HandBack
             | Builtin::CancelAgent
             | Builtin::WaitMessage
             | Builtin::WriteContext

@@ -21,6 +21,7 @@ pub(super) fn description(of: &str, key: &str) -> Option<&'static str> {
         "CommandToolKeys" => COMMAND_TOOL,
         "ServerKeys" => SERVER,
         "ServerAuthKeys" => SERVER_AUTH,
+        "RedactionKeys" => REDACTION,
         _ => return None,
     };
     keys.iter().find(|(known, _)| *known == key).map(|(_, text)| *text)
@@ -63,6 +64,18 @@ const TREE: Keys = &[
     ("unpriced", "Whether a model without a price is refused under a cost ceiling, or counts as free."),
     ("thread", "The conversation that the tree belongs to; default: its own."),
     ("tags", "Your own labels. They appear on every event; agents never see them."),
+    (
+        "redact",
+        "Secrets that are replaced in everything that is shown, beside what looks like a key; journal: in the journal as well.",
+    ),
+];
+
+const REDACTION: Keys = &[
+    ("env", "Names of variables whose values are secret."),
+    (
+        "journal",
+        "Whether answers and outputs are redacted before the journal, models and tools get them; default false.",
+    ),
 ];
 
 const SERVER: Keys = &[
@@ -106,6 +119,11 @@ const COMMAND_TOOL: Keys = &[
         "Whether a call that was under way when its process died may be started again; default false.",
     ),
     ("timeout", "How long one call may take; default 2m, at most 1h."),
+    (
+        "kind",
+        "What kind of outputs it makes: what a call prints is saved as outputs/{kind}_{NNN}.{extension}; not saved if absent.",
+    ),
+    ("extension", "The end of the names of its saved outputs; default txt."),
 ];
 
 const TREE_LIMITS: Keys = &[
@@ -219,6 +237,11 @@ const AGENT: Keys = &[
     ),
     ("working_copy", "A git repository that each of its agents gets a copy of. Needs the user's permission."),
     ("questions", "What applies to its agents' questions to a person that say nothing else."),
+    (
+        "visibility",
+        "What watchers without the right to everything are shown of its agents: full (default), summary or hidden.",
+    ),
+    ("tool_visibility", "The same for its calls of single tools, by the name of the tool."),
 ];
 
 const QUESTIONS: Keys = &[

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use spinney_kernel::definition::KnownProgram;
 
 use super::super::keys::WrittenLimits;
+use super::super::redact::WrittenRedaction;
 use super::pipeline::PIPELINE;
 
 /// The part of the schema, and an example, of a type. An optional value is written like one that is not.
@@ -34,6 +35,10 @@ pub(super) fn leaf(type_name: &str) -> Option<(Value, Value)> {
         (true, "WrittenBox") => {
             (json!({ "anyOf": [{ "const": "none" }, { "$ref": "#/$defs/BoxKeys" }] }), json!("none"))
         }
+        (true, "WrittenRedaction") => (
+            json!({ "anyOf": [{ "const": WrittenRedaction::JOURNAL }, { "$ref": "#/$defs/RedactionKeys" }] }),
+            json!(WrittenRedaction::JOURNAL),
+        ),
         (true, "WrittenLimits") => (
             json!({ "anyOf": [{ "const": WrittenLimits::SEED_001 }, { "$ref": "#/$defs/AgentLimitKeys" }] }),
             json!({}),

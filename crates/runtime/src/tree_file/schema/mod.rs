@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use spinney_kernel::definition::PriceKeys;
 
 use super::keys::{AgentLimitKeys, BoxKeys, TreeKeys};
+use super::redact::RedactionKeys;
 use descriptions::description;
 use trace::{Fields, Shape, Traced, Untraced, Word, trace};
 
@@ -29,6 +30,8 @@ fn made() -> Result<Value, Untraced> {
     let (_, boxes) = trace::<BoxKeys>()?;
     traced.structs.extend(boxes.structs);
     traced.enums.extend(boxes.enums);
+    let (_, redaction) = trace::<RedactionKeys>()?;
+    traced.structs.extend(redaction.structs);
     let (_, limits) = trace::<AgentLimitKeys>()?;
     traced.structs.extend(limits.structs);
     let tree = traced.structs.remove("TreeKeys").unwrap_or_default();

@@ -98,7 +98,11 @@ fn key_of(of: &str, key: &str) -> Option<(Value, &'static str)> {
         (_, "id") => (text(), "Its name in the graph; made up if absent."),
         (_, "input_from") => (
             names(),
-            "The values that its agent is given: outputs of other steps, or inputs. One with a ? may be missing.",
+            "The values that its agent is given: outputs of other steps, inputs, or shared.KEY for what agents write with write_context. One with a ? may be missing.",
+        ),
+        (_, "on_missing") => (
+            words(&["wait", "fail"]),
+            "What happens while a shared value is not written: wait (default), as long as an agent could write it, or fail.",
         ),
         (_, "output_to") => (text(), "The name under which others read its value."),
         (_, "required") => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use spinney_kernel::definition::{GraphNode, NodeKind, OnPartialSuccess};
 use spinney_kernel::primitives::AgentId;
-use spinney_kernel::record::{Exit, NodeEnd, NodeStart, StartOf};
+use spinney_kernel::record::{Exit, NodeEnd, NodeStart, Skip, StartOf};
 
 use super::super::law::{Law, hold};
 use super::BoundedValue;
@@ -62,6 +62,11 @@ impl Frame {
         self.progress.is_some()
     }
 
+    /// Whether it waits for shared values, or waited for some.
+    pub(super) fn waits(&self) -> bool {
+        !self.start.waits_for.is_empty()
+    }
+
     /// Judges the end of a step or question.
     pub(super) fn judge_step(
         &self,
@@ -84,7 +89,9 @@ impl Frame {
             };
         }
         match (&self.agent, &self.exit) {
-            // It was refused.
+            (None, _) if self.waits() && is_stopped => is(&NodeEnd::Cancelled),
+            (None, _) if self.waits() && matches!(end, NodeEnd::Skipped { why: Skip::Missing(_) }) => Ok(()),
+            // It was refused, or nobody was left who could write what it waited for.
             (None, _) => hold(matches!(end, NodeEnd::Failed { .. }), || {
                 format!("{name} had no agent and ended as {end:?}")
             }),

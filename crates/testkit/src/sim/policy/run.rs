@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use spinney_kernel::definition::{Definition, Graph, GraphNode, NodeKind, OnPartialSuccess};
-use spinney_kernel::primitives::limit;
+use spinney_kernel::definition::{
+    Definition, Graph, GraphNode, GraphStep, InputSource, NodeKind, OnMissing, OnPartialSuccess, StepInput,
+};
+use spinney_kernel::primitives::{ValueName, limit};
 use spinney_kernel::record::{Exit, FailureCode, FrameIx, NodeEnd, NodeStart, Skip, StartOf};
 
 use super::super::law::{Law, hold};
@@ -41,7 +43,7 @@ impl Run {
         Self { graph, definition, frames, values, successes: 0, undo, end, is_ending, is_cut_short }
     }
 
-    pub(super) fn started(&mut self, start: &NodeStart) -> Law {
+    pub(super) fn started(&mut self, start: &NodeStart, written: &BTreeMap<String, BoundedValue>) -> Law {
         hold(!self.is_ending, || format!("{} begins in a graph that ends", start.name))?;
         hold(self.end.is_none(), || format!("{} begins in a graph that is over", start.name))?;
         let graph = Arc::clone(&self.graph);
@@ -60,10 +62,32 @@ impl Run {
             }
         }
         if start.of == StartOf::Node {
-            frame.given = self.given(start.within, node);
+            frame.given = self.given(start.within, node, written);
             frame.unrun = self.unrun(start.within, node, &frame.given);
+            let waits_for: Vec<ValueName> = match &frame.unrun {
+                None => missing(node, &frame.given).map(|(_, input)| input.name.clone()).collect(),
+                Some(_) => Vec::new(),
+            };
+            hold(start.waits_for == waits_for, || {
+                format!("{} waits for {:?}, and not for {waits_for:?}", start.name, start.waits_for)
+            })?;
         }
         self.frames.insert(start.frame, frame);
+        Ok(())
+    }
+
+    /// The agent of a step is spawned: if it waited, its values are written now.
+    pub(super) fn waited(&mut self, ix: FrameIx, written: &BTreeMap<String, BoundedValue>) -> Law {
+        let graph = Arc::clone(&self.graph);
+        let Some(Frame { start, .. }) = self.frames.get(&ix).filter(|frame| frame.waits()) else {
+            return Ok(());
+        };
+        let given = self.given(start.within, graph.node(start.node), written);
+        let missing = start.waits_for.iter().find(|name| !written.contains_key(name.as_str()));
+        hold(missing.is_none(), || format!("{} runs without {missing:?}", start.name))?;
+        if let Some(frame) = self.frames.get_mut(&ix) {
+            frame.given = given;
+        }
         Ok(())
     }
 
@@ -86,7 +110,7 @@ impl Run {
         ix: FrameIx,
         end: &NodeEnd,
         answer: Option<&Answer>,
-        written: &BTreeMap<String, Value>,
+        written: &BTreeMap<String, BoundedValue>,
     ) -> Result<bool, String> {
         let graph = Arc::clone(&self.graph);
         let scope = self.scope(Some(ix));
@@ -199,7 +223,7 @@ impl Run {
         within: Option<FrameIx>,
         name: &str,
         value: &BoundedValue,
-        written: &BTreeMap<String, Value>,
+        written: &BTreeMap<String, BoundedValue>,
     ) -> Law {
         if let Some(scope) = self.scope_of(within).and_then(|scope| self.frames.get_mut(&scope)) {
             scope.locals.insert(name.to_owned(), value.clone());
@@ -207,7 +231,7 @@ impl Run {
         }
         self.values.insert(name.to_owned(), value.clone());
         let Some(value) = value else { return Ok(()) };
-        let stored = written.get(name);
+        let stored = written.get(name).and_then(Option::as_ref);
         hold(stored == Some(value), || format!("{name} is {value}, and stored is {stored:?}"))
     }
 
@@ -275,9 +299,18 @@ impl Run {
         scope
     }
 
-    fn given(&self, within: Option<FrameIx>, node: &GraphNode) -> BTreeMap<String, Option<BoundedValue>> {
+    fn given(
+        &self,
+        within: Option<FrameIx>,
+        node: &GraphNode,
+        written: &BTreeMap<String, BoundedValue>,
+    ) -> BTreeMap<String, Option<BoundedValue>> {
         let inputs = node.step().map_or(&[][..], |step| &step.inputs);
-        inputs.iter().map(|input| (input.name.to_string(), self.find(within, input.name.as_str()))).collect()
+        let find = |input: &StepInput| match input.source {
+            InputSource::Output => self.find(within, input.name.as_str()),
+            InputSource::Shared => written.get(input.name.as_str()).cloned(),
+        };
+        inputs.iter().map(|input| (input.to_string(), find(input))).collect()
     }
 
     /// How a node ends without running: its condition does not hold, or an input has no value.
@@ -295,12 +328,13 @@ impl Run {
         }
         match &node.kind {
             NodeKind::Step(step) => {
-                let is_missing = |name: &str| given.get(name).is_some_and(Option::is_none);
-                let mut needed = step.inputs.iter().filter(|input| !input.optional);
-                let missing = needed.find(|input| is_missing(input.name.as_str()));
-                match (missing, self.graph.on_partial_success) {
+                let is_lacking = |(step, input): &(&GraphStep, &StepInput)| !may_wait(step, input);
+                let lacking = missing(node, given).find(is_lacking);
+                let waits = lacking.is_none() && missing(node, given).next().is_some();
+                match (lacking, self.graph.on_partial_success) {
                     (Some(_), OnPartialSuccess::Fail) => Some(NodeEnd::failed(FailureCode::MissingInput, "")),
-                    (Some(input), _) => Some(NodeEnd::Skipped { why: Skip::Missing(input.name.to_string()) }),
+                    (Some((_, input)), _) => Some(NodeEnd::Skipped { why: Skip::Missing(input.to_string()) }),
+                    (None, _) if waits => None,
                     (None, _) => {
                         step.task.render(&scope).err().map(|_| NodeEnd::failed(FailureCode::BadTemplate, ""))
                     }
@@ -314,4 +348,20 @@ impl Run {
             _ => None,
         }
     }
+}
+
+/// The inputs that a step needs and that have no value.
+fn missing<'n>(
+    node: &'n GraphNode,
+    given: &BTreeMap<String, Option<BoundedValue>>,
+) -> impl Iterator<Item = (&'n GraphStep, &'n StepInput)> {
+    let needed = node
+        .step()
+        .into_iter()
+        .flat_map(|step| step.inputs.iter().filter(|input| !input.optional).map(move |input| (step, input)));
+    needed.filter(|(_, input)| given.get(&input.to_string()).is_some_and(Option::is_none))
+}
+
+fn may_wait(step: &GraphStep, input: &StepInput) -> bool {
+    input.source == InputSource::Shared && step.on_missing == OnMissing::Wait
 }

@@ -6,7 +6,7 @@ use spinney_kernel::record::{
 };
 
 /// What must happen at least once for a run to count.
-pub const TELLING: [&str; 61] = [
+pub const TELLING: [&str; 62] = [
     "another owner claimed the tree",
     "a child was spawned",
     "a detached child was spawned",
@@ -67,6 +67,7 @@ pub const TELLING: [&str; 61] = [
     "a step was cancelled",
     "a step was tried again",
     "a race or vote was won",
+    "a person changed a pipeline",
     "a step was undone",
 ];
 
@@ -124,6 +125,7 @@ pub(super) fn shown(event: &Event) -> Option<&'static str> {
         Event::MessageSent { .. } => "a message was sent",
         Event::MessagePublished { .. } => "a message was published",
         Event::TreeHalted { .. } => "the tree halted",
+        Event::GraphReplanned { .. } => "a person changed a pipeline",
         Event::GraphStarted { graph: Some(_), .. } => "an agent ran a pipeline",
         Event::NodeStarted(start) if start.of == StartOf::Undo => "a step was undone",
         Event::NodeEnded { end, .. } => return Some(node_ended(end)),
@@ -142,7 +144,7 @@ const fn node_ended(end: &NodeEnd) -> &'static str {
         NodeEnd::Failed { retried: true, .. } => "a step was tried again",
         NodeEnd::Failed { retried: false, .. } => "a step failed",
         NodeEnd::Skipped { why: Skip::Missing(_) } => "a step lacked an input",
-        NodeEnd::Skipped { why: Skip::When | Skip::NoCase } => "a step was skipped",
+        NodeEnd::Skipped { why: Skip::When | Skip::NoCase | Skip::Person } => "a step was skipped",
         NodeEnd::Cancelled => "a step was cancelled",
     }
 }

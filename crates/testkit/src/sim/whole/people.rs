@@ -9,11 +9,11 @@ use spinney::Tree;
 use spinney::clock::Clock;
 use spinney::tree::RequestError;
 use spinney_kernel::budget::{Amounts, Resource};
-use spinney_kernel::definition::Refusal;
-use spinney_kernel::primitives::{Actor, AgentId, Body, CallId, Running, Seq};
-use spinney_kernel::record::{Event, Outcome, Work};
+use spinney_kernel::definition::{Graph, Refusal};
+use spinney_kernel::primitives::{Actor, AgentId, Body, CallId, Running, Seq, StepId};
+use spinney_kernel::record::{Event, Outcome, PlanChange, Work};
 use spinney_kernel::rules::request::{
-    Answer, Cancel, Charge, Checkpoint, Pause, Raise, Redirect, Request, Rollback, Send, Unpause,
+    Answer, Cancel, Charge, Checkpoint, Pause, Raise, Redirect, Replan, Request, Rollback, Send, Unpause,
 };
 
 use super::record::Record;
@@ -26,6 +26,8 @@ enum Wish {
     Choose(CallId),
     Raise,
     Redirect(AgentId),
+    /// Change the pipeline that this agent stands for.
+    Replan(AgentId),
     Send(AgentId),
     Pause(AgentId),
     Unpause(AgentId),
@@ -46,14 +48,16 @@ pub(super) struct People {
     /// Planned requests, and from when on.
     wishes: BTreeMap<Wish, u64>,
     halts: u64,
+    /// The steps of each pipeline that runs.
+    pipelines: BTreeMap<AgentId, Vec<StepId>>,
     /// Named contexts, and their positions.
     checkpoints: Vec<(AgentId, Seq)>,
 }
 
 impl People {
     pub(super) fn new(plot: Arc<SimTree>, clock: Arc<dyn Clock>) -> Self {
-        let (asked, wishes) = (BTreeMap::new(), BTreeMap::new());
-        Self { plot, clock, seen: Seq(0), asked, wishes, halts: 0, checkpoints: Vec::new() }
+        let (asked, wishes, pipelines) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { plot, clock, seen: Seq(0), asked, wishes, halts: 0, pipelines, checkpoints: Vec::new() }
     }
 
     /// Follows the tree and sends the planned requests, for as long as it runs.
@@ -138,8 +142,9 @@ impl People {
             Event::ContextRestored(restored) => {
                 self.granted(&Wish::Rollback(restored.from.clone(), restored.at));
             }
+            Event::GraphStarted { agent, graph } => self.pipeline_started(agent, graph.as_ref()),
+            Event::GraphReplanned { agent, .. } => self.granted(&Wish::Replan(agent.clone())),
             Event::TreeStarted { .. }
-            | Event::GraphStarted { .. }
             | Event::NodeStarted(_)
             | Event::NodeEnded { .. }
             | Event::WindowSet { .. }
@@ -186,6 +191,14 @@ impl People {
         }
     }
 
+    fn pipeline_started(&mut self, agent: &AgentId, graph: Option<&Arc<Graph>>) {
+        let of_tree = self.plot.definition().graph;
+        if let Some(graph) = graph.or(of_tree.as_ref()) {
+            let steps = graph.nodes().iter().skip(1).map(|node| node.id.clone()).collect();
+            self.pipelines.insert(agent.clone(), steps);
+        }
+    }
+
     /// A person may send a message at an agent's second turn.
     fn asked(&mut self, agent: &AgentId) {
         let asked = self.asked.entry(agent.clone()).or_default();
@@ -210,6 +223,10 @@ impl People {
             return;
         }
         let agents: Vec<AgentId> = self.asked.keys().cloned().collect();
+        let pipelines: Vec<AgentId> = self.pipelines.keys().cloned().collect();
+        if let (true, Some(agent)) = (dice.once_in(4), dice.pick(&pipelines)) {
+            return self.want(Wish::Replan(agent));
+        }
         let Some(agent) = dice.pick(&agents) else { return };
         let root = agent == self.plot.root();
         let whim = dice.below(12);
@@ -239,8 +256,10 @@ impl People {
 
     fn gone(&mut self, gone: &AgentId) {
         self.asked.remove(gone);
+        self.pipelines.remove(gone);
         self.wishes.retain(|wish, _| match wish {
             Wish::Redirect(agent)
+            | Wish::Replan(agent)
             | Wish::Send(agent)
             | Wish::Pause(agent)
             | Wish::Unpause(agent)
@@ -277,6 +296,19 @@ impl People {
                     tokens: None,
                     running,
                 })
+            }
+            Wish::Replan(agent) => {
+                let mut dice = self.plot.dice(&format!("replan/{agent}/{}", self.seen.0));
+                let step = dice.pick(self.pipelines.get(&agent).map_or(&[][..], Vec::as_slice));
+                let steps: Vec<StepId> = step.into_iter().collect();
+                let change = match dice.below(6) {
+                    0 => PlanChange::End,
+                    1 | 2 => PlanChange::Skip { steps },
+                    3 | 4 => PlanChange::Instruct { text: format!("{agent}, be short"), steps },
+                    _ => PlanChange::Instruct { text: format!("{agent}, all of you"), steps: Vec::new() },
+                };
+                let running = if dice.once_in(2) { Running::Stops } else { Running::Finishes };
+                Request::Replan(Replan { agent, change, running })
             }
             Wish::Send(to) => {
                 let body = Body::text(format!("hello {to}"));

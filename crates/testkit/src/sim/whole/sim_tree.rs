@@ -113,6 +113,7 @@ impl SimTree {
             list: self.is_graph(),
             races: self.mode != Mode::Parallel,
             timeouts: self.mode == Mode::Wild,
+            shared: if self.mode == Mode::Serial { &["notes"] } else { &[] },
             budgets: self.mode == Mode::Wild || (self.mode == Mode::Serial && !self.stops),
         }
     }
@@ -136,6 +137,8 @@ impl SimTree {
         };
         Definition {
             is_kept: false,
+            visibility: Default::default(),
+            redact: Default::default(),
             name: "whole".to_owned(),
             goal: "Come through.".to_owned(),
             entry: parse("lead"),
@@ -247,7 +250,7 @@ impl SimTree {
         let (turns_max, output_cap) = (dice.between(3, 7) as u32, Some(dice.between(150, 400)));
         let window = dice
             .once_in(2)
-            .then(|| WindowSpec { size: Some(dice.between(2_700, 5_000)), ..WindowSpec::default() });
+            .then(|| WindowSpec { size: Some(dice.between(3_060, 5_360)), ..WindowSpec::default() });
         let share = match dice.below(6) {
             0 | 1 => Share::Briefing,
             2 => Share::Thread,
@@ -272,7 +275,7 @@ impl SimTree {
         };
         let mut limit = Ceilings::NONE;
         if own && !(self.stops && self.mode.is_exact()) {
-            limit = limit.with(Resource::Tokens, dice.between(2_800, 9_800));
+            limit = limit.with(Resource::Tokens, dice.between(3_160, 10_160));
             limit = limit.with(Resource::Retries, dice.between(0, 3));
         }
         let mut caps = Caps::all(3);
@@ -295,6 +298,6 @@ impl SimTree {
 fn summed_up(turns: &mut Turns) {
     turns.prompt.text.push_str(&" Take your time.".repeat(40));
     turns.turns_max += 4;
-    let size = Some(3_375);
+    let size = Some(3_735);
     turns.window = Some(WindowSpec { size, compact: Compact::Summary, ..WindowSpec::default() });
 }

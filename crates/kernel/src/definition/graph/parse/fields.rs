@@ -6,7 +6,7 @@ use serde_json::{Error, Value};
 
 use super::{Fields, Reader, kind_of, shown};
 use crate::definition::graph::keys::UNDO;
-use crate::definition::graph::{NodeIx, ProblemCode, StepInput, Undo};
+use crate::definition::graph::{InputSource, NodeIx, OnMissing, ProblemCode, StepInput, Undo};
 use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, TimeSpan, Timeout};
 use crate::definition::{ExpressionError, Template};
 use crate::primitives::{RoleName, ValueName, limit, nearest};
@@ -38,21 +38,44 @@ impl<'v> Reader<'v, '_> {
                 continue;
             };
             let (name, optional) = text.strip_suffix('?').map_or((text, false), |name| (name, true));
-            match name.parse::<ValueName>() {
-                Ok(name) if inputs.iter().any(|input| input.name == name) => {
+            let shared = name.strip_prefix(StepInput::SHARED_PREFIX).filter(|_| self.has_shared);
+            let (name, source) = match shared {
+                Some(key) => (key, InputSource::Shared),
+                None => (name, InputSource::Output),
+            };
+            match name.parse::<ValueName>().map(|name| StepInput { name, optional, source }) {
+                Ok(input)
+                    if inputs.iter().any(|other| (&other.name, other.source) == (&input.name, source)) =>
+                {
                     self.add(
                         ProblemCode::BadValue,
                         ix,
                         "input_from",
-                        format!("`{name}` is there twice"),
+                        format!("`{input}` is there twice"),
                         "write it once",
                     );
                 }
-                Ok(name) => inputs.push(StepInput { name, optional }),
+                Ok(input) => inputs.push(input),
                 Err(error) => self.add(ProblemCode::BadValue, ix, "input_from", error.to_string(), ""),
             }
         }
         inputs
+    }
+
+    /// What happens if a shared value among these is missing.
+    pub(super) fn on_missing(&mut self, ix: NodeIx, keys: Fields<'v>, inputs: &[StepInput]) -> OnMissing {
+        let Some(on_missing) = self.word(ix, keys, "on_missing") else { return OnMissing::default() };
+        let may_wait = |input: &StepInput| input.source == InputSource::Shared && !input.optional;
+        if !inputs.iter().any(may_wait) {
+            self.add(
+                ProblemCode::BadValue,
+                ix,
+                "on_missing",
+                "`on_missing` without a shared value to wait for",
+                "it is about names such as `shared.plan` in `input_from`; leave it out",
+            );
+        }
+        on_missing
     }
 
     pub(super) fn undo(&mut self, ix: NodeIx, keys: Fields<'v>, own: Option<&RoleName>) -> Option<Box<Undo>> {

@@ -4,16 +4,16 @@
 pub(super) use crate::definition::Builtin;
 
 use crate::context::{
-    CancelArgs, FollowupArgs, Frame, ListArgs, ListContextArgs, PipelineArgs, ReadContextArgs, SendArgs,
-    SharedText, SpawnArgs, WaitArgs, WaitMessageArgs, WriteContextArgs, read,
+    CancelArgs, DelegateArgs, FollowupArgs, Frame, HandBackArgs, ListArgs, ListContextArgs, PipelineArgs,
+    ReadContextArgs, SendArgs, SharedText, SpawnArgs, WaitArgs, WaitMessageArgs, WriteContextArgs, read,
 };
-use crate::definition::{BudgetKeys, BudgetSpec, OutputSchema, Refusal, TimeSpan};
-use crate::primitives::{Actor, AgentId, Body, Envelope, TokenCount, ToolName, cut, limit};
+use crate::definition::{BudgetKeys, BudgetSpec, GivenMessage, OutputSchema, Refusal, Share, TimeSpan};
+use crate::primitives::{Actor, AgentId, Body, Category, Envelope, TokenCount, ToolName, cut, limit};
 use crate::record::{Question, Sources, ToolAsk, ValueRead, WaitFor};
-use crate::rules::compat::{check_timeout, read_ask, read_with_budget};
+use crate::rules::compat::{check_timeout, read_ask, read_spawn, read_with_budget};
 use crate::rules::request::{Ask, Cancel, Collect, Followup, Send, SendReply, Spawn, SpawnReply, Wait};
 use crate::rules::shared::{self, Writing};
-use crate::rules::{Draft, graph};
+use crate::rules::{Draft, graph, turn};
 use crate::world::AgentIx;
 
 /// Returns nothing if a call was opened that ends with the answer.
@@ -28,7 +28,7 @@ pub(super) fn run(
     let by = Actor::Agent(agent.clone());
     match builtin {
         Builtin::SpawnAgent => {
-            let spawn_args: SpawnArgs = read_with_budget(draft, builtin, args)?;
+            let spawn_args = read_spawn(draft, args)?;
             check_timeout(draft, builtin, args, &spawn_args.budget)?;
             let spawn = spawn(agent, spawn_args, tokens)?;
             spawn.decide(draft, &by).map(spawned)
@@ -60,6 +60,18 @@ pub(super) fn run(
             let followup_args: FollowupArgs = read_with_budget(draft, builtin, args)?;
             check_timeout(draft, builtin, args, &followup_args.budget)?;
             followup(agent, followup_args, tokens).decide(draft, &by).map(spawned)
+        }
+        Builtin::DelegateToAgent => {
+            let delegate_args: DelegateArgs = read(builtin, args)?;
+            let role = draft.definition().roles.get(&delegate_args.agent);
+            if role.is_some_and(|role| role.turns.is_none()) {
+                return Err(Refusal::CannotTalk { role: delegate_args.agent });
+            }
+            delegate(agent, delegate_args, tokens).decide(draft, &by).map(spawned)
+        }
+        Builtin::HandBack => {
+            let HandBackArgs { message } = read(builtin, args)?;
+            turn::hand_back(draft, ix, message).map(|()| None)
         }
         Builtin::RunPipeline => {
             let PipelineArgs { .. } = read(builtin, args)?;
@@ -140,10 +152,23 @@ fn spawned(SpawnReply { agent, call }: SpawnReply) -> Option<Answer> {
 }
 
 fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<TokenCount>) -> Result<Spawn, Refusal> {
-    let SpawnArgs { agent: role, goal, id, model, tools, budget, timeout, detach, share, output_schema } =
-        args;
+    let SpawnArgs {
+        agent: role,
+        goal,
+        id,
+        model,
+        tools,
+        budget,
+        timeout,
+        detach,
+        share,
+        output_schema,
+        window,
+        messages,
+    } = args;
     let (budget, collect) = terms(&budget, timeout, detach);
-    let messages = Vec::new();
+    let given = |text| GivenMessage { category: Category::Context, body: Body::text(text) };
+    let messages = messages.into_iter().map(given).collect();
     let output_schema = output_schema.as_deref().map(OutputSchema::written).transpose()?.map(Box::new);
     Ok(Spawn {
         parent,
@@ -157,8 +182,28 @@ fn spawn(parent: AgentId, args: SpawnArgs, goal_tokens: Option<TokenCount>) -> R
         collect,
         share,
         messages,
-        frame: Frame { window: None, output_schema },
+        talks: false,
+        frame: Frame { window, output_schema },
     })
+}
+
+fn delegate(parent: AgentId, args: DelegateArgs, goal_tokens: Option<TokenCount>) -> Spawn {
+    let DelegateArgs { agent: role, task, id, turns, budget } = args;
+    Spawn {
+        parent,
+        role,
+        goal: task,
+        goal_tokens,
+        id,
+        model: None,
+        tools: None,
+        budget: budget.spec(),
+        collect: Collect::Call,
+        share: Some(Share::Fork(turns.unwrap_or(limit::DELEGATED_TURNS))),
+        messages: Vec::new(),
+        talks: true,
+        frame: Frame::default(),
+    }
 }
 
 fn followup(parent: AgentId, args: FollowupArgs, task_tokens: Option<TokenCount>) -> Followup {
