@@ -103,7 +103,7 @@ impl DiskUse {
             interval: 0,
             peak: 0,
         };
-        let found = disk.measure(u64::MAX, || ());
+        let found = disk.measure(u64::MAX, |_| ());
         disk.before = found.bytes;
         disk.interval = interval(disk.bytes_max, found.files);
         Ok(disk)
@@ -131,13 +131,15 @@ impl DiskUse {
         let mut paused = is_seen_past.then(pause);
         let left = self.bytes_max.saturating_sub(self.grown);
         let (measured_before, is_growing) = (self.measured_at, self.is_growing);
+        let grown_before = self.before.saturating_add(self.grown);
         for folder in &mut self.folders {
             folder.room_when_measured = folder.room();
         }
         let began = ticks.now();
         let mut paused_at = is_seen_past.then_some(began);
-        let found = self.measure(self.before.saturating_add(self.bytes_max), || {
+        let found = self.measure(self.before.saturating_add(self.bytes_max), |bytes| {
             let now = ticks.now();
+            let is_growing = is_growing || bytes > grown_before;
             let may_be_past = is_growing && is_near(left) && grown_in(now - measured_before) >= left;
             if paused.is_none() && may_be_past {
                 paused = Some(pause());
@@ -155,11 +157,19 @@ impl DiskUse {
         self.grown = grown;
         self.peak = self.peak.max(grown);
         self.interval = interval(self.bytes_max.saturating_sub(grown), found.files);
-        (grown > self.bytes_max).then_some(Reason::Disk)
+        if grown <= self.bytes_max {
+            return None;
+        }
+        // It must not grow on until it is killed.
+        if let Some(paused) = paused {
+            paused.keep();
+        }
+        Some(Reason::Disk)
     }
 
-    /// The bytes in the folders. Ends past `bytes_max`: a box makes files while they are counted.
-    fn measure(&self, bytes_max: u64, mut look: impl FnMut()) -> Measured {
+    /// The bytes in the folders. Ends past `bytes_max`: a box makes files while they are counted. `look` is told how many
+    /// there are until then.
+    fn measure(&self, bytes_max: u64, mut look: impl FnMut(u64)) -> Measured {
         let mut linked = BTreeSet::new();
         let mut measured = Measured { bytes: 0, files: 0 };
         for folder in &self.folders {
@@ -168,7 +178,7 @@ impl DiskUse {
                 let Ok(entries) = fs::read_dir(&path) else { continue };
                 for entry in entries.flatten() {
                     if measured.files.is_multiple_of(FILES_PER_LOOK) {
-                        look();
+                        look(measured.bytes);
                     }
                     let Ok(found) = entry.metadata() else { continue };
                     if found.dev() != folder.device {

@@ -5,7 +5,7 @@ use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Processes of a box that are stopped until this is dropped.
+/// Processes of a box that are stopped until this is dropped, unless it is kept.
 pub(super) struct Pause(Vec<Pid>);
 
 impl Pause {
@@ -13,6 +13,11 @@ impl Pause {
     pub(super) fn begin(processes: impl Iterator<Item = Pid>) -> Self {
         let running = processes.filter(|pid| !is_stopped(*pid));
         Self(running.filter(|pid| kill_process(*pid, Signal::STOP).is_ok()).collect())
+    }
+
+    /// Leaves them stopped. They can be killed.
+    pub(super) fn keep(mut self) {
+        self.0.clear();
     }
 }
 

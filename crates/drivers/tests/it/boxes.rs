@@ -8,8 +8,11 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use spinney_drivers::commands::refusal_remedy;
@@ -29,7 +32,11 @@ const SAMPLE_STEP: &str = "11";
 
 /// A folder that boxes do not have on their own, as they have `/tmp`.
 pub(crate) fn folder() -> TempDir {
-    tempfile::Builder::new().prefix("spinney-box-").tempdir_in("/var/tmp").unwrap()
+    folder_on("/var/tmp")
+}
+
+fn folder_on(disk: &str) -> TempDir {
+    tempfile::Builder::new().prefix("spinney-box-").tempdir_in(disk).unwrap()
 }
 
 pub(crate) async fn launcher() -> BoxLauncher {
@@ -411,26 +418,43 @@ fn bytes_in(folder: &Path) -> u64 {
 }
 
 async fn bomb(kind: &str, limits: BoxLimits, past: BoxLimit) {
-    bomb_beside(kind, limits, past, 0).await;
+    bomb_beside(kind, limits, past, Beside { on: "/var/tmp", others: 0 }).await;
 }
 
-/// While another process removes this many files of its own.
-async fn bomb_beside(kind: &str, limits: BoxLimits, past: BoxLimit, others: usize) {
+/// What is on the same disk as a box.
+#[derive(Clone, Copy)]
+struct Beside {
+    on: &'static str,
+    /// How many files others remove there: one after each hundred names in the box, and larger than those.
+    others: usize,
+}
+
+async fn bomb_beside(kind: &str, limits: BoxLimits, past: BoxLimit, Beside { on, others }: Beside) {
     let launcher = launcher().await;
     for tier in tiers(&launcher) {
-        let beside = folder();
-        for at in 0..others {
-            fs::File::create(beside.path().join(at.to_string())).unwrap();
+        let (beside, home) = (folder_on(on), folder_on(on));
+        let removed: Vec<PathBuf> = (0..others).map(|at| beside.path().join(at.to_string())).collect();
+        for path in &removed {
+            fallocate(fs::File::create(path).unwrap(), FallocateFlags::empty(), 0, 256 << 10).unwrap();
         }
-        let home = folder();
         let read = vec![PathBuf::from(ATTEMPTS)];
         let confinement = Confinement { limits, read, ..confinement(tier, home.path()) };
         let words: Vec<OsString> = [ATTEMPTS, "bomb", kind].map(OsString::from).to_vec();
         let mut running = launcher.start(&confinement, &BoxedCommand::new(words)).unwrap();
         let guard = HeldProcesses::new(&[running.guard_pid()]);
-        let removed = std::thread::spawn(move || drop(beside));
+        let (is_over, names) = (Arc::new(AtomicBool::new(false)), home.path().to_owned());
+        let over = Arc::clone(&is_over);
+        let removing = std::thread::spawn(move || {
+            for (at, path) in removed.into_iter().enumerate() {
+                while !names.join(format!("name-{}", at * 100)).exists() && !over.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                fs::remove_file(path).unwrap();
+            }
+        });
         let end = running.finish(&mut |_, _| ()).await.unwrap();
-        removed.join().unwrap();
+        is_over.store(true, Ordering::Relaxed);
+        removing.join().unwrap();
         assert_eq!(end.exit, BoxedExit::PastLimit(past), "{kind} {tier:?} {end:?}");
         let peak = end.peak;
         let is_below = peak.processes <= limits.processes
@@ -465,11 +489,11 @@ async fn a_disk_bomb_ends_before_twice_its_limit() {
     bomb("disk-names", BoxLimits { disk_bytes: 4 << 20, ..LIMITS }, BoxLimit::Disk).await;
 }
 
-/// A disk that has no less room than before hides what a box takes.
+/// A disk with no less room than before hides what a box takes. In memory, names are made fastest.
 #[tokio::test]
 async fn a_bomb_of_names_is_seen_while_others_remove_theirs() {
     let limits = BoxLimits { disk_bytes: 4 << 20, ..LIMITS };
-    bomb_beside("disk-names", limits, BoxLimit::Disk, 50_000).await;
+    bomb_beside("disk-names", limits, BoxLimit::Disk, Beside { on: "/dev/shm", others: 200 }).await;
 }
 
 /// In namespaces a path can be hidden and another one kept as it is, in a folder that is writable.
