@@ -53,7 +53,9 @@ pub(in crate::command) async fn ask(home: &Path, args: args::Ask, terminal: Term
             return Ok(Exit::Completed);
         }
         let state = stored_state(place).await?;
-        if state.is_over() || state == TreeState::Paused || rests(state) {
+        // A person who paused or stopped it wants it so.
+        let is_stopped = matches!(state, TreeState::Paused | TreeState::Suspended);
+        if state.is_over() || is_stopped || rests(state) {
             break;
         }
         // The process that ran it is gone, or has just begun.
@@ -62,7 +64,7 @@ pub(in crate::command) async fn ask(home: &Path, args: args::Ask, terminal: Term
     complain(place, &to).await
 }
 
-/// A message to an agent that does not exist waits for it, and nobody answers it meanwhile.
+/// A message to an agent that does not exist yet would wait for it, without an answer.
 async fn check_recipient_lives(home: &Path, args: &args::Send) -> Result<()> {
     let (tree, to, _) = args.parts()?;
     let name = to.to_string();
@@ -103,6 +105,7 @@ async fn complain(place: TreeInHome<'_>, to: &AgentId) -> Result<Exit> {
     Ok(match state {
         TreeState::Halted => Exit::Halted,
         TreeState::Waiting | TreeState::Paused => Exit::Waiting,
+        TreeState::Suspended => Exit::Interrupted,
         TreeState::Ended(ExitKind::Cancelled) => Exit::Cancelled,
         _ => Exit::Failed,
     })
